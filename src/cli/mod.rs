@@ -1,0 +1,63 @@
+//! The command line: one file a subcommand. Reads go to stdout, errors to stderr with what to do next.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The daily bank-reconciliation worker.
+#[derive(Debug, Parser)]
+#[command(name = "counterfoil", version, about, propagate_version = true, subcommand_required = true)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {}
+
+/// How a command ended, and its exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// 0: done. Breaks and unprovable balances are results, not failures.
+    Done,
+    /// 1: failed; also where one of the proofs P4 to P7 failed.
+    Failed,
+    /// 2: wrong usage or settings.
+    Usage,
+    /// 3: some input was refused or quarantined; the rest was still done.
+    Refused,
+}
+
+/// An error of usage or settings: exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UsageError(pub String);
+
+// === impl Cli ===
+
+impl Cli {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        match self.command {}
+    }
+}
+
+// === impl Exit ===
+
+impl Exit {
+    /// The exit of a command that ended in an error.
+    pub fn of_error(error: &anyhow::Error) -> Self {
+        if error.chain().any(<dyn std::error::Error>::is::<UsageError>) { Self::Usage } else { Self::Failed }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Usage => 2,
+            Exit::Refused => 3,
+        })
+    }
+}

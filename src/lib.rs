@@ -1,0 +1,21 @@
+//! Counterfoil: the daily bank-reconciliation worker.
+//!
+//! Arrows point down and inward: `cli` and `worker` know everybody, the shell knows the pure rooms, a pure room knows
+//! only pure rooms, and nobody knows `cli`. `tests/architecture.rs` keeps the rule.
+//!
+//! Pure rooms (a function of their input: no runtime, no database, no files, no clock):
+
+pub mod account;
+pub mod book;
+pub mod calendar;
+pub mod diagnostic;
+pub mod matching;
+pub mod money;
+pub mod proof;
+pub mod reference;
+pub mod report;
+pub mod statement;
+
+// The shell, where the world is touched:
+
+pub mod cli;

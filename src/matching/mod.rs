@@ -1,0 +1,272 @@
+//! Matching: which bank lines and which book lines are one payment.
+//!
+//! Deterministic and explained: the outcome is a function of the open lines and the rule set alone, whatever the order
+//! in which they came. Strongest evidence first, over all lines; a line is consumed once; a tie is never decided by luck
+//! (`domain.md` §7).
+
+use std::fmt;
+
+use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
+
+use crate::calendar::Calendar;
+use crate::reference::Reference;
+use crate::statement::Counterparty;
+
+/// Which side a line is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// The bank's statement.
+    Bank,
+    /// The company's books.
+    Book,
+}
+
+/// A line that may be matched: taken, and not consumed. Of one account, so of one currency.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenLine {
+    /// Its id: a bank line's as in [`crate::statement::identity`], a book line's its own.
+    pub id: String,
+    /// Its own date: booking date, or posting date. Windows and ages are counted from it.
+    pub date: NaiveDate,
+    /// The day of the ledger that it counts in; differs from `date` where that was clamped, or where the line came late.
+    pub ledger_day: NaiveDate,
+    /// Signed minor units of the account's currency.
+    pub minor: i64,
+    /// References, placeholders dropped.
+    pub references: Vec<Reference>,
+    /// Who.
+    pub counterparty: Option<Counterparty>,
+    /// Prose.
+    pub description: String,
+    /// The bank's transaction type.
+    pub code: Option<String>,
+    /// The bank calls it a reversal.
+    pub reversal: bool,
+    /// The book line that this book line voids.
+    pub reverses: Option<String>,
+    /// Batch, settlement or remittance key of a book line.
+    pub group: Option<String>,
+    /// Where it was read. Information: no part of any decision or digest.
+    pub origin: Origin,
+    /// The business date whose run took it.
+    pub first_seen: NaiveDate,
+    /// It came after its own day was closed.
+    pub late: bool,
+}
+
+/// Where a line was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// File name.
+    pub file: String,
+    /// The bank's id of the statement.
+    pub statement: Option<String>,
+    /// Place in it, from 1.
+    pub ordinal: u32,
+}
+
+/// What matching is given. Lines may be in any order.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// Open bank lines.
+    pub bank: &'a [OpenLine],
+    /// Open book lines.
+    pub book: &'a [OpenLine],
+    /// The account's calendar: windows are in its business days.
+    pub calendar: &'a Calendar,
+    /// The rules.
+    pub rules: &'a RuleSet,
+}
+
+/// What matching found. Every line that no confirmed match consumes is in `residue` exactly once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Matches in canonical order: confirmed ones consume their lines, suggested ones consume nothing.
+    pub matches: Vec<Match>,
+    /// What stays open, and why, in canonical order, bank first.
+    pub residue: Vec<Residue>,
+}
+
+/// Lines that are one payment, or may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// 16 hex of SHA-256 of rule name and sorted leg ids.
+    pub id: String,
+    /// Which rule.
+    pub rule: Rule,
+    /// Confirmed or suggested.
+    pub status: MatchStatus,
+    /// Ids of the bank legs, in canonical order.
+    pub bank: Vec<String>,
+    /// Ids of the book legs, in canonical order.
+    pub book: Vec<String>,
+    /// Bank − book, in minor units.
+    pub difference: i64,
+    /// Why.
+    pub explanation: Explanation,
+}
+
+/// What a match is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MatchStatus {
+    /// Offered to a person. Consumes nothing.
+    Suggested,
+    /// Taken: its lines are consumed.
+    Confirmed,
+    /// A person said no.
+    Rejected,
+    /// Was confirmed, and is not any more.
+    Undone,
+}
+
+/// The rules, strongest evidence first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// A book line and the book line that voids it; sum zero.
+    Reversal,
+    /// Strong reference and amount.
+    StrongReference,
+    /// Shared rare token, amount, window.
+    RareToken,
+    /// Amount and window alone: suggested, never confirmed.
+    AmountWindow,
+}
+
+/// Why lines were matched.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// What was compared, with both values.
+    pub keys: Vec<Key>,
+    /// How many lines of the other side could have been meant, the one taken included.
+    pub candidates: u32,
+    /// One of k × k lines that are equal in all that is compared: any pairing proves the same.
+    pub interchangeable: bool,
+    /// The same as a sentence.
+    pub text: String,
+}
+
+/// One thing that was compared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Key {
+    /// Its name: a reference kind, `amount`, `date`, `token`.
+    pub name: String,
+    /// The bank's value.
+    pub bank: String,
+    /// The book's value.
+    pub book: String,
+}
+
+/// A line that stays open, with its reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Residue {
+    /// Which side.
+    pub side: Side,
+    /// Which line.
+    pub line: String,
+    /// Why it is open.
+    pub class: BreakClass,
+    /// The line that came closest, if any did.
+    pub nearest: Option<Nearest>,
+}
+
+/// The nearest miss of an open line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Nearest {
+    /// Which side the other line is on.
+    pub side: Side,
+    /// The other line.
+    pub line: String,
+    /// What kept them apart, as a sentence.
+    pub why: String,
+    /// The suggested match that it would make, for [`BreakClass::Unconfirmed`].
+    pub suggestion: Option<String>,
+}
+
+/// Why a line is open. The closed list of `field/reconciliation.md` §C, with what `domain.md` adds; those about
+/// statements (STMT_…, UNKNOWN_ACCOUNT) are diagnostics of ingestion and appear in reports beside these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum BreakClass {
+    /// In the books, not at the bank.
+    MissingInBank,
+    /// At the bank, not in the books.
+    MissingInBook,
+    /// Same reference, other amount.
+    Amount,
+    /// Same evidence, outside the window.
+    DateWindow,
+    /// Same reference and magnitude, opposite sign.
+    Direction,
+    /// Same amount and evidence, but two different values of one reference type.
+    RefConflict,
+    /// Several lines could be meant, and nothing tells which.
+    Ambiguous,
+    /// A suspected duplicate at the bank.
+    DupBank,
+    /// A suspected duplicate in the books.
+    DupBook,
+    /// A reversal whose original is not there.
+    ReversalUnpaired,
+    /// A bank fee or tax that the books do not have.
+    FeeUnbooked,
+    /// Part of a suggestion that nobody has confirmed.
+    Unconfirmed,
+    /// The book entry behind a match was changed; the match was undone.
+    BookChanged,
+}
+
+/// The rules' parameters. Its hash is part of every digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RuleSet {
+    /// The book may precede the bank by this many business days.
+    pub book_precedes_bank: u32,
+    /// The book may follow the bank by this many business days.
+    pub book_follows_bank: u32,
+    /// A token is rare up to this many open lines on each side.
+    pub rare_token_limit: u32,
+}
+
+// === impl RuleSet ===
+
+impl Default for RuleSet {
+    fn default() -> Self {
+        Self { book_precedes_bank: 5, book_follows_bank: 1, rare_token_limit: 50 }
+    }
+}
+
+// === impl Rule ===
+
+impl Rule {
+    /// Its name, as in JSON, in the match id and in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reversal => "reversal",
+            Self::StrongReference => "strong_reference",
+            Self::RareToken => "rare_token",
+            Self::AmountWindow => "amount_window",
+        }
+    }
+}
+
+// === impl Side ===
+
+impl Side {
+    /// `bank` or `book`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bank => "bank",
+            Self::Book => "book",
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

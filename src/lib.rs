@@ -19,3 +19,4 @@ pub mod statement;
 // The shell, where the world is touched:
 
 pub mod cli;
+pub mod election;

@@ -20,3 +20,4 @@ pub mod statement;
 
 pub mod cli;
 pub mod election;
+pub mod schedule;

@@ -9,6 +9,7 @@ pub mod account;
 pub mod book;
 pub mod calendar;
 pub mod diagnostic;
+pub mod instant;
 pub mod matching;
 pub mod money;
 pub mod proof;
@@ -19,5 +20,7 @@ pub mod statement;
 // The shell, where the world is touched:
 
 pub mod cli;
+pub mod clock;
 pub mod election;
 pub mod schedule;
+pub mod supervisor;

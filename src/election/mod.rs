@@ -2,6 +2,9 @@
 //!
 //! The words that everybody shares are here: the lease's name, the fencing token, the owner of one candidacy.
 
+pub mod reason;
+pub mod timing;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

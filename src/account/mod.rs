@@ -3,6 +3,8 @@
 //! [`ledger`] decides which statements chain to what is known (anchors, coverage, occurrences); [`day`] computes one
 //! account-day from what its manifest names: lines taken, positions, proofs.
 
+pub mod ledger;
+
 use std::fmt;
 use std::sync::Arc;
 

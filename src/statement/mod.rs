@@ -18,7 +18,7 @@ use crate::money::{Currency, Money};
 use crate::reference::Reference;
 
 /// The formats that are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, serde::Deserialize)]
 pub enum Format {
     /// ISO 20022 BankToCustomerStatement.
     #[serde(rename = "camt.053")]

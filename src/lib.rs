@@ -23,4 +23,5 @@ pub mod cli;
 pub mod clock;
 pub mod election;
 pub mod schedule;
+pub mod scratch;
 pub mod supervisor;

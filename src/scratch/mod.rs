@@ -87,6 +87,7 @@ pub struct Server {
 }
 
 /// Ends the server when its standard input closes, or tells that the server ended by itself (the file `ended`).
+/// It asks until it is obeyed, since a server that is still being made hears nothing yet; and after ten seconds kills.
 /// $1 the signal to end it with, $2 its folder, then the command.
 const GUARDIAN: &str = r#"
 signal=$1 root=$2; shift 2
@@ -97,7 +98,12 @@ echo "$server" >"$root/pid"
 trap '' INT HUP TERM
 {
     read -r _ <&3
-    [ -e "$root/ended" ] || { kill "-$signal" "$server"; kill -CONT "$server"; }
+    tries=0
+    until [ -e "$root/ended" ]; do
+        [ $((tries += 1)) -lt 100 ] || signal=KILL
+        kill "-$signal" "$server"; kill -CONT "$server"
+        sleep 0.1
+    done
 } 2>/dev/null &
 reader=$!
 wait "$server"

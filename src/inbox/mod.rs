@@ -1,0 +1,121 @@
+//! Where files come from: a folder, for now.
+//!
+//! `bank/[<account id>/]…` holds statements and `book/…` the company's books, both searched in depth. The inbox belongs
+//! to whoever fills it: nothing here is written, moved or deleted. A file is touched only when it has *settled*: size and
+//! modification time equal in two looks at least `inbox.settle` apart; and what was read counts only if its hash is the
+//! same before and after reading, so that a file still being written is never taken for a whole one.
+
+mod folder;
+
+pub use folder::{Folder, Look};
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::account::AccountId;
+use crate::matching::Side;
+
+/// Greater files are not read: no statement is, and memory is bounded by what is.
+pub const MAX_BYTES: u64 = 1 << 30;
+
+/// A file that lies in the inbox, as its folder describes it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Entry {
+    /// Path below the inbox, with `/`: what rows, reports and logs call it.
+    pub name: String,
+    /// Which side it tells of.
+    pub side: Side,
+    /// The account whose folder it lies in.
+    pub account: Option<AccountId>,
+    path: PathBuf,
+    mark: Mark,
+}
+
+/// What must stay the same for a file to be the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Mark {
+    device: u64,
+    inode: u64,
+    size: u64,
+    /// Since the epoch, as the file system says; only ever compared for equality.
+    modified: Duration,
+}
+
+/// A file's content, read whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// Their SHA-256.
+    pub sha256: [u8; 32],
+}
+
+/// Why the inbox as a whole cannot be read. A replica that cannot read it does not campaign.
+#[derive(Debug, thiserror::Error)]
+pub enum InboxError {
+    /// A folder could not be listed.
+    #[error("cannot read the inbox: {}: {source}", path.display())]
+    Unreadable {
+        /// Which folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// An inbox without a folder for statements is more likely a volume that is not mounted than a day without any.
+    #[error("the inbox {} has no folder {missing}/: is it mounted? (an empty folder is fine)", path.display())]
+    Bare {
+        /// The inbox.
+        path: PathBuf,
+        /// Which folder is not there.
+        missing: &'static str,
+    },
+    /// Folders within folders without end.
+    #[error("cannot read the inbox: {} lies more than {limit} folders deep", path.display())]
+    TooDeep {
+        /// Where.
+        path: PathBuf,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+/// Why one file could not be read. The next look tries again; the other files go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It changed between the look and the end of reading: it settles anew.
+    #[error("{name} changed while it was read; it is taken when it has settled")]
+    Changed {
+        /// Its name.
+        name: String,
+    },
+    /// It is larger than anything that is read.
+    #[error("{name} has {size} bytes; files over {MAX_BYTES} are not read")]
+    TooLarge {
+        /// Its name.
+        name: String,
+        /// How large it is.
+        size: u64,
+    },
+    /// The system said no.
+    #[error("cannot read {name}: {source}")]
+    Io {
+        /// Its name.
+        name: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+// === impl Entry ===
+
+impl Entry {
+    /// How many bytes it has.
+    pub fn size(&self) -> u64 {
+        self.mark.size
+    }
+
+    /// Changes whenever the file does: what a memory of files already read is keyed by, beside the name.
+    pub fn fingerprint(&self) -> (u64, u64, u64, Duration) {
+        (self.mark.device, self.mark.inode, self.mark.size, self.mark.modified)
+    }
+}

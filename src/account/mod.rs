@@ -3,7 +3,10 @@
 //! [`ledger`] decides which statements chain to what is known (anchors, coverage, occurrences); [`day`] computes one
 //! account-day from what its manifest names: lines taken, positions, proofs.
 
+pub mod book_ledger;
 pub mod ledger;
+pub mod lines;
+pub mod readiness;
 
 use std::fmt;
 use std::sync::Arc;

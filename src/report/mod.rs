@@ -3,6 +3,8 @@
 //! [`AccountOutcome`] is the one shape that everything is rendered from, whether it was computed in memory by
 //! `counterfoil reconcile` or loaded from Postgres by the worker.
 
+pub mod digest;
+
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
@@ -62,11 +64,11 @@ pub struct Taken {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Position {
     /// The bank's balance.
-    pub bank_closing: Money,
+    pub bank_closing: Total,
     /// Did the bank state it for this very day?
     pub bank_stated: bool,
     /// The books' balance, by our own sum.
-    pub book_closing: Money,
+    pub book_closing: Total,
     /// The books' balance as the ledger stated it, if it did.
     pub book_stated: Option<Money>,
     /// Sums per side since the account's start.

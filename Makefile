@@ -1,0 +1,40 @@
+# `make demo` shows the product at work; `make test` proves it. Both install what they need (scripts/setup).
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check fmt clippy doc sqlx bench
+
+help: ## What there is to make
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+demo: ## Three replicas, a day's reconciliation, a leader frozen in the middle of it
+	@scripts/setup demo
+	cargo build --locked
+	target=$${CARGO_TARGET_DIR:-target}; "$$target/debug/counterfoil" demo $(DEMO)
+
+test: ## Every test, on real Redis, Postgres and promtool
+	@scripts/setup test
+	cargo test --locked --no-fail-fast
+
+check: fmt clippy doc sqlx-check ## Format, lints, documentation, queries: what CI checks beside the tests
+
+fmt:
+	cargo fmt --check
+
+clippy:
+	cargo clippy --locked --all-targets -- -D warnings
+
+doc:
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items
+
+.PHONY: sqlx-check
+sqlx-check:
+	@scripts/setup test
+	scripts/sqlx-prepare --check
+
+sqlx: ## Renew .sqlx after a query or a migration changed
+	@scripts/setup test
+	scripts/sqlx-prepare
+
+bench: ## Measure, and renew docs/performance.md
+	@scripts/setup test
+	scripts/bench

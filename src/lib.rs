@@ -27,4 +27,5 @@ pub mod outbox;
 pub mod run;
 pub mod schedule;
 pub mod scratch;
+pub mod settings;
 pub mod supervisor;

@@ -3,6 +3,9 @@
 //! Amounts are signed as everywhere: a debit to the cash account is `+`, a credit `−`. An entry is known by (source,
 //! account, id); the same id with other content is a new revision of it.
 
+pub mod date;
+pub mod profile;
+
 use chrono::NaiveDate;
 
 use crate::diagnostic::Diagnostic;

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::settings::SettingsError;
+
 /// The daily bank-reconciliation worker.
 #[derive(Debug, Parser)]
 #[command(name = "counterfoil", version, about, propagate_version = true, subcommand_required = true)]
@@ -39,6 +41,14 @@ impl Cli {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<Exit> {
         match self.command {}
+    }
+}
+
+// === impl UsageError ===
+
+impl From<SettingsError> for UsageError {
+    fn from(error: SettingsError) -> Self {
+        Self(error.to_string())
     }
 }
 

@@ -1,0 +1,202 @@
+//! What the settings promise: every fault told at once, nothing unknown let through, no secret shown.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::ExposeSecret;
+
+use super::keys::{Initial, KEYS};
+use super::*;
+
+fn sources(text: &str, variables: &[(&str, &str)]) -> Sources {
+    Sources {
+        file: Some(SettingsFile { path: PathBuf::from("counterfoil.toml"), text: text.to_owned() }),
+        variables: variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        folder: PathBuf::from("/srv/reconciliation"),
+        host: "replica-1".to_owned(),
+    }
+}
+
+fn load(text: &str, variables: &[(&str, &str)]) -> Result<Settings, SettingsError> {
+    Settings::load(&sources(text, variables), &[])
+}
+
+/// Every fault as a line.
+fn faults(text: &str, variables: &[(&str, &str)]) -> Vec<String> {
+    load(text, variables).unwrap_err().faults.iter().map(ToString::to_string).collect()
+}
+
+/// The one fault.
+fn fault(text: &str) -> String {
+    let mut all = faults(text, &[]);
+    assert_eq!(all.len(), 1, "{all:#?}");
+    all.remove(0)
+}
+
+#[test]
+fn without_a_file_and_variables_everything_has_its_declared_default() {
+    let settings = Settings::load(&Sources { file: None, ..sources("", &[]) }, &[]).unwrap();
+    assert_eq!(settings.node.id, "replica-1");
+    assert_eq!(settings.lease.name.as_str(), "reconciliation");
+    assert_eq!(settings.lease.timings.ttl, Duration::from_secs(15));
+    assert_eq!(settings.lease.timings.heartbeat, Duration::from_secs(4));
+    assert_eq!(settings.lease.timings.stall_limit, Duration::from_mins(2));
+    assert!(settings.lease.eligible);
+    assert_eq!(settings.schedule.cron, "0 6 * * *");
+    assert_eq!(settings.schedule.timezone, chrono_tz::America::Sao_Paulo);
+    assert_eq!(*settings.schedule.calendar, Calendar::weekdays());
+    assert_eq!(settings.schedule.catch_up, 5);
+    assert_eq!(settings.schedule.deadline.to_string(), "10:00:00");
+    assert_eq!(settings.inbox.url.as_str(), "file:///srv/reconciliation/inbox/");
+    assert_eq!(settings.outbox.url.as_str(), "file:///srv/reconciliation/outbox/");
+    assert_eq!(settings.http.listen.to_string(), "0.0.0.0:9464");
+    assert_eq!(settings.log, Log { format: LogFormat::Json, level: "info".into() });
+    assert_eq!(settings.run, Run { parallel: 2, step_attempts: 5 });
+    assert_eq!(settings.rules, RuleSet::default());
+    assert!(matches!(settings.book.source, BookSource::Files));
+}
+
+#[test]
+fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
+    let text = "[lease]\nttl = \"30s\"\nheartbeat = \"5s\"\n[run]\nparallel = 4";
+    let settings =
+        load(text, &[("COUNTERFOIL__LEASE__TTL", "20s"), ("COUNTERFOIL__LEASE__ELIGIBLE", "false")]).unwrap();
+    assert_eq!(settings.lease.timings.ttl, Duration::from_secs(20));
+    assert_eq!(settings.lease.timings.heartbeat, Duration::from_secs(5));
+    assert_eq!(settings.lease.timings.margin, Duration::from_secs(1));
+    assert!(!settings.lease.eligible);
+    assert_eq!(settings.run.parallel, 4);
+}
+
+#[test]
+fn all_faults_are_told_in_one_message() {
+    let text = r#"
+[lease]
+ttl = "15"
+heartbaet = "4s"
+
+[schedule]
+cron = "0 6 * *"
+timezone = "Brazil/Nowhere"
+calendar = "br"
+
+[[accounts]]
+id = "main account"
+currency = "REAL"
+"#;
+    let error = load(text, &[("COUNTERFOIL__RUN__PARALLEL", "none"), ("COUNTERFOIL__HTTP__PORT", "80")]).unwrap_err();
+    let message = error.to_string();
+    let expected = [
+        "10 settings are wrong:",
+        "  schedule.cron (counterfoil.toml:7): \"0 6 * *\" is no cron expression",
+        "  schedule.timezone (counterfoil.toml:8): found \"Brazil/Nowhere\", expected an IANA time zone such as America/Sao_Paulo",
+        "  COUNTERFOIL__HTTP__PORT: there is no such setting; expected one of COUNTERFOIL__HTTP__LISTEN",
+        "  accounts[0].currency (counterfoil.toml:13): found \"REAL\", expected an ISO 4217 code such as BRL",
+        "  accounts[0].id (counterfoil.toml:12): found \"main account\", expected letters, digits, '-', '_' and '.', at most 64, not beginning with '.'",
+        "  accounts[0].number (counterfoil.toml:11): missing, expected a text in quotes, not empty",
+        "  lease.heartbaet (counterfoil.toml:4): there is no such setting; expected one of name, ttl, heartbeat, attempt_timeout, margin, drain, stall_limit, eligible",
+        "  lease.ttl (counterfoil.toml:3): found \"15\", expected a duration such as 15s, 500ms or 2m",
+        "  run.parallel (COUNTERFOIL__RUN__PARALLEL): found \"none\", expected a whole number from 1",
+        "  schedule.calendar (counterfoil.toml:9): found \"br\", expected the name of one of [calendars.<name>], and there is none",
+    ];
+    for line in expected {
+        assert!(message.contains(line), "{line}\nis not in\n{message}");
+    }
+}
+
+#[test]
+fn a_heartbeat_too_slow_for_its_ttl_is_refused_with_the_numbers() {
+    let told = fault("[lease]\nttl = \"12s\"\nheartbeat = \"4s\"");
+    assert!(told.starts_with("lease (counterfoil.toml:3): lease.heartbeat (4s) × 3 is 12s"), "{told}");
+    let told = fault("[lease]\nttl = \"13s\"\nmargin = \"5s\"");
+    assert!(told.contains("is 13s 800ms, which is above lease.ttl (13s)"), "{told}");
+}
+
+#[test]
+fn a_deadline_that_is_not_after_the_cron_is_refused() {
+    let told = fault("[schedule]\ndeadline = \"06:00\"");
+    assert!(told.starts_with("schedule.deadline (counterfoil.toml:2): "), "{told}");
+    load("[schedule]\ncron = \"30 0 6 * * *\"\ndeadline = \"06:01\"", &[]).unwrap();
+    assert!(fault("[schedule]\ncron = \"0 6 30 2 *\"").contains("never happens"));
+}
+
+#[test]
+fn a_variable_for_a_table_says_that_tables_come_from_the_file() {
+    let told = faults("", &[("COUNTERFOIL__ACCOUNTS__0__ID", "main")]);
+    assert_eq!(
+        told,
+        [
+            "accounts (COUNTERFOIL__ACCOUNTS__0__ID): accounts come from the settings file alone, as [[accounts]]; no variable can hold them"
+        ]
+    );
+}
+
+#[test]
+fn a_command_is_refused_only_for_what_it_needs_and_hears_of_all_of_it() {
+    let sources = sources("", &[]);
+    Settings::load(&sources, &[]).unwrap();
+    let error = Settings::load(&sources, &[Need::Redis, Need::Postgres, Need::Accounts]).unwrap_err().to_string();
+    assert!(error.contains("3 settings are wrong"), "{error}");
+    assert!(
+        error.contains(
+            "redis.url: missing; set COUNTERFOIL__REDIS__URL (or COUNTERFOIL__REDIS__URL_FILE), or `url` under [redis]"
+        ),
+        "{error}"
+    );
+    assert!(error.contains("postgres.url: missing"), "{error}");
+    assert!(error.contains("accounts: missing; declare each account as [[accounts]]"), "{error}");
+}
+
+#[test]
+fn a_secret_comes_from_a_file_too_and_the_environment_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("url");
+    std::fs::write(&path, "redis://:00123@redis:6379\n").unwrap();
+    let path = path.to_str().unwrap();
+    let settings = load("[redis]\nurl = \"redis://other\"", &[("COUNTERFOIL__REDIS__URL_FILE", path)]).unwrap();
+    assert_eq!(settings.redis().unwrap().expose_secret(), "redis://:00123@redis:6379");
+    let settings = load(&format!("[redis]\nurl_file = \"{path}\""), &[]).unwrap();
+    assert_eq!(settings.redis().unwrap().expose_secret(), "redis://:00123@redis:6379");
+    let told = fault("[redis]\nurl = \"redis://a\"\nurl_file = \"b\"");
+    assert!(told.contains("given twice"), "{told}");
+    assert!(fault("[redis]\nurl_file = \"/nowhere/at/all\"").contains("cannot be read"));
+}
+
+#[test]
+fn a_secret_is_never_shown() {
+    let secret = "hunter2";
+    let text = format!("[redis]\nurl = \"redis://u:{secret}@h\"\n[postgres]\nurl = \"postgres://u:{secret}@h/d\"");
+    let variables = [("COUNTERFOIL__POSTGRES__OWNER_URL", "postgres://o:hunter2@h/d")];
+    let settings = load(&text, &variables).unwrap();
+    assert!(!format!("{settings:?} {:?}", sources(&text, &variables)).contains(secret));
+    for wrong in [
+        "[redis]\nurl = \"amqp://u:hunter2@h\"",
+        "[redis]\nurl = \"hunter2\"",
+        "[redis]\nurl = [\"hunter2\"]",
+        "[redis]\nurl = \"redis://u:hunter2@h",
+        "[postgres]\nurl = \"mysql://u:hunter2@h\"",
+        "[book]\nurl = \"hunter2\"\nquery = \"select 1\"",
+        "redis = \"hunter2\"",
+    ] {
+        let error = load(wrong, &[]).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains(secret), "{error}");
+    }
+}
+
+#[test]
+fn every_declared_setting_is_read_and_refuses_a_table() {
+    for key in &KEYS {
+        let text = format!("[{}.{}]\nx = 1", key.section, key.name);
+        let told = faults(&text, &[]);
+        assert!(told.iter().any(|line| line.starts_with(&key.path())), "{}: {told:?}", key.path());
+    }
+}
+
+#[test]
+fn every_declared_setting_has_a_variable_that_reaches_it() {
+    for key in KEYS.iter().filter(|key| !matches!(key.default, Initial::Absent)) {
+        // A line feed alone is no value of any setting.
+        let told = faults("", &[(&key.variable(), "\n")]);
+        assert!(told.iter().any(|line| line.contains(&key.variable())), "{}: {told:?}", key.path());
+    }
+}

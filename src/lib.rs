@@ -29,3 +29,4 @@ pub mod schedule;
 pub mod scratch;
 pub mod settings;
 pub mod supervisor;
+pub mod telemetry;

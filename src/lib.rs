@@ -21,6 +21,7 @@ pub mod statement;
 
 pub mod cli;
 pub mod clock;
+pub mod db;
 pub mod election;
 pub mod inbox;
 pub mod outbox;

@@ -3,6 +3,8 @@
 //! The words that everybody shares are here: the lease's name, the fencing token, the owner of one candidacy.
 
 pub mod reason;
+pub mod self_test;
+pub mod term;
 pub mod timing;
 
 use std::fmt;

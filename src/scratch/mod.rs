@@ -51,8 +51,8 @@ pub enum ScratchError {
         source: sqlx::Error,
     },
     /// The schema could not be made.
-    #[error("{0}")]
-    Schema(String),
+    #[error(transparent)]
+    Schema(#[from] crate::db::schema::SchemaError),
 }
 
 /// A folder of its own under the system's temporary folder, removed when dropped.

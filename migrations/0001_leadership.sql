@@ -1,0 +1,336 @@
+-- Who may write: the installed term, its history, and the fence that every results table carries.
+--
+-- Redis decides who tries, this schema decides who leads. Three things hold it together:
+--
+--   the lock    One transaction-scoped advisory lock a lease, (1128682572, lease_key(lease)). Whoever writes holds it
+--               shared until its transaction ends; whoever installs a term takes it exclusively. So an install waits for
+--               the writers in flight, and writers that come later wait behind it.
+--   the row     leader_term: the installed term. Read FOR SHARE by writers, so that a snapshot older than an install
+--               ends in 40001 and not in a write under the old term.
+--   the setting counterfoil.term, local to a transaction: "<lease> <transaction id> <token> <owner>". It only says what
+--               the transaction claims to be. It proves nothing: every statement compares it again with the row and with
+--               the transaction's own id, under the lock.
+--
+-- SQLSTATEs of our own (class TF, "term fence"; classes from I on are left to implementers by the standard):
+--   TF001 the term is not the installed one: step down        TF004 a token leaps by more than a million
+--   TF002 the transaction did not enter its term              TF005 the database belongs to another lease
+--   TF003 a token out of range, or a bad name                 TF006 a table that cannot carry the fence
+--
+-- Every function names its objects in full and fixes search_path with pg_temp last, so that no temporary table, function
+-- or operator of a caller can stand in for ours.
+
+CREATE SCHEMA IF NOT EXISTS counterfoil;
+REVOKE ALL ON SCHEMA counterfoil FROM PUBLIC;
+
+-- What replicas may do. Their login is a member of it; `counterfoil migrate` grants that.
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'counterfoil_worker') THEN
+        CREATE ROLE counterfoil_worker NOLOGIN;
+    END IF;
+EXCEPTION
+    -- Roles belong to the whole server: another database's migration was faster.
+    WHEN duplicate_object OR unique_violation THEN NULL;
+END
+$$;
+GRANT USAGE ON SCHEMA counterfoil TO counterfoil_worker;
+
+-- === The tables ===
+
+CREATE TABLE counterfoil.leader_term (
+    lease        text        NOT NULL PRIMARY KEY CHECK (lease ~ '^[A-Za-z0-9._-]{1,64}$'),
+    -- Below 2^53: Redis counts it in Lua, whose numbers are doubles.
+    token        bigint      NOT NULL CHECK (token BETWEEN 1 AND 9007199254740991),
+    owner        text        NOT NULL CHECK (owner <> ''),
+    installed_at timestamptz NOT NULL
+);
+COMMENT ON TABLE counterfoil.leader_term IS
+    'The installed term: the only one whose transactions may write. Written by install_term alone.';
+
+-- Until one account can belong to one lease by a foreign key, a database belongs to one lease.
+CREATE UNIQUE INDEX one_lease_a_database ON counterfoil.leader_term ((true));
+
+CREATE TABLE counterfoil.leadership_event (
+    id            bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    lease         text        NOT NULL,
+    kind          text        NOT NULL
+        CHECK (kind IN ('term', 'candidacy', 'step_down', 'eviction', 'refusal', 'request')),
+    token         bigint      CHECK (token BETWEEN 1 AND 9007199254740991),
+    owner         text,
+    node          text        NOT NULL,
+    reason        text,
+    detail        text,
+    trust_left_ms bigint,
+    started_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
+    ended_at      timestamptz,
+    CHECK (kind <> 'term' OR (token IS NOT NULL AND owner IS NOT NULL)),
+    CHECK (ended_at >= started_at)
+);
+COMMENT ON TABLE counterfoil.leadership_event IS
+    'History. A row of kind "term" spans a term, opened and closed by install_term at this database''s clock; the others are points, inserted by replicas.';
+CREATE UNIQUE INDEX leadership_event_term ON counterfoil.leadership_event (lease, token) WHERE kind = 'term';
+CREATE INDEX leadership_event_time ON counterfoil.leadership_event (started_at);
+
+-- A replica writes down what it saw; what a term was is written by install_term alone, which runs as the owner.
+ALTER TABLE counterfoil.leadership_event ENABLE ROW LEVEL SECURITY;
+CREATE POLICY all_may_read ON counterfoil.leadership_event FOR SELECT USING (true);
+CREATE POLICY points_only ON counterfoil.leadership_event FOR INSERT WITH CHECK (kind <> 'term');
+
+GRANT SELECT ON counterfoil.leader_term, counterfoil.leadership_event TO counterfoil_worker;
+GRANT INSERT (lease, kind, token, owner, node, reason, detail, trust_left_ms)
+    ON counterfoil.leadership_event TO counterfoil_worker;
+
+-- === The lock ===
+
+-- The second half of a lease's advisory key. From SHA-256, so that it is the same on every server and every version.
+CREATE FUNCTION counterfoil.lease_key(lease text) RETURNS integer
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    SET search_path = pg_catalog, pg_temp
+    AS $$ SELECT ('x' || left(encode(sha256(convert_to(lease, 'UTF8')), 'hex'), 8))::bit(32)::integer $$;
+
+-- Who holds, or waits for, a lease's lock in this database. A prepared transaction has no pid.
+CREATE FUNCTION counterfoil.lock_holders(lease text)
+    RETURNS TABLE (pid integer, exclusive boolean, granted boolean, within_reach boolean)
+    LANGUAGE sql STABLE STRICT
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+        SELECT l.pid, l.mode = 'ExclusiveLock', l.granted, coalesce(pg_has_role(a.usesysid, 'USAGE'), false)
+        FROM pg_locks l
+        LEFT JOIN pg_stat_activity a ON a.pid = l.pid
+        WHERE l.locktype = 'advisory'
+          AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+          AND l.classid = 1128682572::oid
+          AND l.objid = (counterfoil.lease_key(lease)::bigint & 4294967295)::oid
+          AND l.objsubid = 2
+    $$;
+
+-- Terminates the sessions that hold a lease's lock in this database, except one's own. Runs with the caller's rights:
+-- a replica reaches the sessions of its own role. What is out of reach (another role, a prepared transaction) is counted.
+CREATE FUNCTION counterfoil.evict_holders(lease text, OUT evicted bigint, OUT out_of_reach bigint)
+    LANGUAGE sql VOLATILE STRICT
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+        SELECT count(*) FILTER (WHERE CASE WHEN h.within_reach THEN pg_terminate_backend(h.pid) END),
+               count(*) FILTER (WHERE NOT h.within_reach)
+        FROM counterfoil.lock_holders(lease) h
+        WHERE h.granted AND h.pid IS DISTINCT FROM pg_backend_pid()
+    $$;
+
+-- For migrations that touch data: as their first statement, so that no writer is in flight while they run.
+CREATE FUNCTION counterfoil.exclude_writers() RETURNS void
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    held record;
+BEGIN
+    FOR held IN SELECT t.lease FROM counterfoil.leader_term t ORDER BY t.lease LOOP
+        PERFORM pg_advisory_xact_lock(1128682572, counterfoil.lease_key(held.lease));
+    END LOOP;
+END
+$$;
+
+-- === Installing a term ===
+
+-- Makes (token, owner) the installed term if its token is higher than the installed one, and returns the row that stands
+-- afterwards: the caller leads if it is its own. So a lost reply is safe to ask again, and an equal token of another
+-- owner is refused (a Redis that lost its counter can hand one out twice). Waits for writers in flight; the caller bounds
+-- that by statement_timeout.
+CREATE FUNCTION counterfoil.install_term(p_lease text, p_token bigint, p_owner text)
+    RETURNS counterfoil.leader_term
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    standing counterfoil.leader_term;
+    other    text;
+    now_here timestamptz;
+BEGIN
+    IF p_lease IS NULL OR p_lease !~ '^[A-Za-z0-9._-]{1,64}$' OR p_owner IS NULL OR p_owner = '' THEN
+        RAISE EXCEPTION 'lease %, owner %: not a name', coalesce(quote_literal(p_lease), 'NULL'), coalesce(quote_literal(p_owner), 'NULL')
+            USING ERRCODE = 'TF003', HINT = 'A lease has 1 to 64 letters, digits, "-", "_" and "."; an owner is not empty.';
+    END IF;
+    IF p_token IS NULL OR p_token NOT BETWEEN 1 AND 9007199254740991 THEN
+        RAISE EXCEPTION 'token % of lease "%" is out of range: 1 to 9007199254740991', coalesce(p_token::text, 'NULL'), p_lease
+            USING ERRCODE = 'TF003',
+                  HINT = format('Delete the key {counterfoil:%s}:token in Redis: the next candidate raises it to the installed term again.', p_lease);
+    END IF;
+
+    -- Looked at twice: without the lock, so that a loser does not hold up the writers; and under it, when it counts.
+    FOR look IN 1..2 LOOP
+        IF look = 2 THEN
+            PERFORM pg_advisory_xact_lock(1128682572, counterfoil.lease_key(p_lease));
+        END IF;
+        SELECT t.* INTO standing FROM counterfoil.leader_term t WHERE t.lease = p_lease;
+        IF standing.token >= p_token THEN
+            RETURN standing;
+        END IF;
+        IF p_token - coalesce(standing.token, 0) > 1000000 THEN
+            RAISE EXCEPTION 'token % of lease "%" leaps by more than a million: the installed one is %',
+                    p_token, p_lease, coalesce(standing.token::text, 'none')
+                USING ERRCODE = 'TF004',
+                      HINT = format('Redis holds a counter that is not this database''s, or one that was set by hand. Delete the key {counterfoil:%s}:token: the next candidate raises it to the installed term again.', p_lease);
+        END IF;
+    END LOOP;
+
+    now_here := clock_timestamp();
+    IF standing.lease IS NULL THEN
+        INSERT INTO counterfoil.leader_term AS t (lease, token, owner, installed_at)
+        VALUES (p_lease, p_token, p_owner, now_here)
+        ON CONFLICT DO NOTHING
+        RETURNING t.* INTO standing;
+        IF NOT FOUND THEN
+            SELECT t.lease INTO other FROM counterfoil.leader_term t;
+            RAISE EXCEPTION 'this database belongs to lease "%", not to "%"', coalesce(other, '?'), p_lease
+                USING ERRCODE = 'TF005', HINT = 'Set lease.name to the database''s own lease, or point postgres.url at another database.';
+        END IF;
+    ELSE
+        UPDATE counterfoil.leader_term t
+        SET token = p_token, owner = p_owner, installed_at = now_here
+        WHERE t.lease = p_lease
+        RETURNING t.* INTO standing;
+    END IF;
+
+    -- The predecessor's own last word, if it had one, is why its term ended.
+    UPDATE counterfoil.leadership_event e
+    SET ended_at = now_here,
+        reason = coalesce(
+            (SELECT s.reason FROM counterfoil.leadership_event s
+             WHERE s.lease = e.lease AND s.token = e.token AND s.owner = e.owner AND s.kind = 'step_down'
+             ORDER BY s.id DESC LIMIT 1),
+            'superseded')
+    WHERE e.lease = p_lease AND e.kind = 'term' AND e.ended_at IS NULL;
+    INSERT INTO counterfoil.leadership_event (lease, kind, token, owner, node, started_at)
+    VALUES (p_lease, 'term', p_token, p_owner, regexp_replace(p_owner, ':[^:]*$', ''), now_here);
+
+    RETURN standing;
+END
+$$;
+
+-- === The fence ===
+
+-- The claim that counterfoil.term must hold in this very transaction.
+CREATE FUNCTION counterfoil.claim_of(lease text, token bigint, owner text) RETURNS text
+    LANGUAGE sql VOLATILE STRICT
+    SET search_path = pg_catalog, pg_temp
+    AS $$ SELECT lease || ' ' || pg_current_xact_id()::text || ' ' || token::text || ' ' || owner $$;
+
+-- Refuses: says which term asks and which one is installed.
+CREATE FUNCTION counterfoil.refuse_term(p_lease text, p_token text, p_owner text) RETURNS void
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    standing counterfoil.leader_term;
+BEGIN
+    SELECT t.* INTO standing FROM counterfoil.leader_term t WHERE t.lease = p_lease;
+    IF standing.lease IS NULL THEN
+        RAISE EXCEPTION 'term % of lease "%" may not write: no term of it is installed', p_token, p_lease
+            USING ERRCODE = 'TF001', DETAIL = format('own token %s, owner %s; installed token none', p_token, p_owner),
+                  HINT = 'Step down and campaign again: a term is installed by install_term.';
+    END IF;
+    RAISE EXCEPTION 'term % of lease "%" may not write: the installed term is %', p_token, p_lease, standing.token
+        USING ERRCODE = 'TF001',
+              DETAIL = format('own token %s, owner %s; installed token %s, owner %s', p_token, p_owner, standing.token, standing.owner),
+              HINT = 'Nothing of this transaction was kept. Stop writing and step down: another replica leads.';
+END
+$$;
+
+-- First statement of every writing transaction: takes the lease's lock shared, compares, and binds the term to this
+-- transaction. Returns the transaction's id, which tells later what became of it.
+CREATE FUNCTION counterfoil.enter_term(p_lease text, p_token bigint, p_owner text) RETURNS xid8
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(1128682572, counterfoil.lease_key(p_lease));
+    PERFORM FROM counterfoil.leader_term t
+    WHERE t.lease = p_lease AND t.token = p_token AND t.owner = p_owner FOR SHARE;
+    IF NOT FOUND THEN
+        PERFORM counterfoil.refuse_term(coalesce(p_lease, '?'), coalesce(p_token::text, '?'), coalesce(p_owner, '?'));
+    END IF;
+    PERFORM set_config('counterfoil.term', counterfoil.claim_of(p_lease, p_token, p_owner), true);
+    RETURN pg_current_xact_id();
+END
+$$;
+
+-- The statement trigger. A reader that only looked would let a stale transaction commit, and a rolled-back savepoint
+-- drops the lock that `enter_term` took inside it: so lock and row are taken again at every statement.
+CREATE FUNCTION counterfoil.check_fence() RETURNS trigger
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    claim    text := coalesce(current_setting('counterfoil.term', true), '');
+    lease    text := split_part(claim, ' ', 1);
+    standing counterfoil.leader_term;
+BEGIN
+    IF claim = '' THEN
+        RAISE EXCEPTION '% on %.% refused: this transaction did not enter a term', TG_OP, TG_TABLE_SCHEMA, TG_TABLE_NAME
+            USING ERRCODE = 'TF002', HINT = 'Only the leader writes here: begin with SELECT counterfoil.enter_term(lease, token, owner).';
+    END IF;
+    IF split_part(claim, ' ', 2) <> pg_current_xact_id()::text THEN
+        RAISE EXCEPTION '% on %.% refused: this transaction did not enter a term, its setting is another transaction''s',
+                TG_OP, TG_TABLE_SCHEMA, TG_TABLE_NAME
+            USING ERRCODE = 'TF002', HINT = 'A term is entered once in every transaction, by SELECT counterfoil.enter_term(lease, token, owner).';
+    END IF;
+    PERFORM pg_advisory_xact_lock_shared(1128682572, counterfoil.lease_key(lease));
+    SELECT t.* INTO standing FROM counterfoil.leader_term t WHERE t.lease = split_part(claim, ' ', 1) FOR SHARE;
+    -- Compared as a whole: there is no way to read the claim wrongly.
+    IF standing.lease IS NULL OR claim <> counterfoil.claim_of(standing.lease, standing.token, standing.owner) THEN
+        PERFORM counterfoil.refuse_term(lease, split_part(claim, ' ', 3),
+            substr(claim, length(split_part(claim, ' ', 1) || split_part(claim, ' ', 2) || split_part(claim, ' ', 3)) + 4));
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+-- Puts a results table behind the fence. Every later migration that makes one calls it, and grants what the worker needs
+-- on the table itself, never on its partitions (statement triggers do not fire for those).
+CREATE FUNCTION counterfoil.fence_table(results regclass) RETURNS void
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = results AND c.relkind IN ('r', 'p') AND NOT c.relispartition) THEN
+        RAISE EXCEPTION '% cannot carry the fence: it is no table, or a partition', results USING ERRCODE = 'TF006';
+    END IF;
+    EXECUTE format(
+        'CREATE OR REPLACE TRIGGER fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
+        'FOR EACH STATEMENT EXECUTE FUNCTION counterfoil.check_fence()', results);
+END
+$$;
+
+-- The token and the owner that this transaction entered with: column defaults for "who wrote this". True where the fence
+-- let the row pass, since it compares them.
+CREATE FUNCTION counterfoil.entered_token() RETURNS bigint
+    LANGUAGE sql STABLE
+    AS $$ SELECT pg_catalog.split_part(pg_catalog.current_setting('counterfoil.term', true), ' ', 3)::pg_catalog.int8 $$;
+
+-- === The ledger of steps ===
+
+-- One row a committed step, inserted by the transaction that did its work: done and recorded are one commit.
+CREATE TABLE counterfoil.checkpoint (
+    -- Empty where the step is no account's: a file, a source of books.
+    account      text        NOT NULL,
+    step         text        NOT NULL,
+    key          text        NOT NULL,
+    token        bigint      NOT NULL DEFAULT counterfoil.entered_token(),
+    owner        text        NOT NULL,
+    transaction  xid8        NOT NULL DEFAULT pg_current_xact_id(),
+    committed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (account, step, key)
+);
+COMMENT ON TABLE counterfoil.checkpoint IS
+    'Which steps are done, by which term. Inserted under its primary key: a second attempt is told that it came too late.';
+SELECT counterfoil.fence_table('counterfoil.checkpoint');
+GRANT SELECT ON counterfoil.checkpoint TO counterfoil_worker;
+GRANT INSERT (account, step, key, owner) ON counterfoil.checkpoint TO counterfoil_worker;
+
+-- === Rights ===
+
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA counterfoil FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    counterfoil.lease_key(text), counterfoil.lock_holders(text), counterfoil.evict_holders(text),
+    counterfoil.install_term(text, bigint, text), counterfoil.enter_term(text, bigint, text), counterfoil.entered_token()
+    TO counterfoil_worker;

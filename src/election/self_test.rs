@@ -1,0 +1,116 @@
+//! Is this replica's login one that the fence holds, and one that can evict? Asked of Postgres at the start, by doing it
+//! where that is the only proof: a session is opened and ended, as an eviction would.
+
+use sqlx::Connection;
+
+use super::term::{TermError, TermStore};
+use crate::db::connect::{Limits, Purpose};
+
+/// A way in which this login could bypass the fence, or could not do a leader's work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unfit(pub String);
+
+// === impl TermStore ===
+
+impl TermStore {
+    /// Whether this login is one that the fence holds, and one that can evict: asked at the start, by doing it. An empty
+    /// list is what a deployment wants; a replica with any entry does not campaign.
+    pub async fn self_test(&mut self) -> Result<Vec<Unfit>, TermError> {
+        let mut unfit = self.privileges().await?;
+        if let Some(cannot) = self.evicts_its_own().await? {
+            unfit.push(cannot);
+        }
+        Ok(unfit)
+    }
+
+    /// One row, one sentence for each right too many or too few.
+    async fn privileges(&mut self) -> Result<Vec<Unfit>, TermError> {
+        let found = self
+            .call("self-test", self.limit, async |session| {
+                sqlx::query_scalar!(
+                    r#"
+                    WITH me AS (SELECT r.* FROM pg_roles r WHERE r.rolname = current_user),
+                         ours AS (SELECT n.oid, n.nspowner FROM pg_namespace n WHERE n.nspname = 'counterfoil'),
+                         tables AS (SELECT c.* FROM pg_class c JOIN ours ON c.relnamespace = ours.oid
+                                    WHERE c.relkind IN ('r', 'p'))
+                    SELECT fault AS "fault!" FROM (
+                        SELECT 1, format('%s is a superuser: nothing binds it', current_user) AS fault
+                            FROM me WHERE rolsuper
+                        UNION ALL
+                        SELECT 2, format('%s may create roles: before Postgres 16 it could make itself the owner', current_user)
+                            FROM me WHERE rolcreaterole
+                        UNION ALL
+                        SELECT 3, format('%s has the rights of %I, which owns the schema or a table of it', current_user, owner)
+                            FROM (SELECT pg_get_userbyid(nspowner) AS owner FROM ours WHERE pg_has_role(nspowner, 'MEMBER')
+                                  UNION SELECT pg_get_userbyid(relowner) FROM tables WHERE pg_has_role(relowner, 'MEMBER')) o
+                            WHERE NOT (SELECT rolsuper FROM me)
+                        UNION ALL
+                        SELECT 4, format('%s may create objects in the schema counterfoil', current_user)
+                            FROM ours WHERE has_schema_privilege(oid, 'CREATE')
+                        UNION ALL
+                        SELECT 5, format('%s may create temporary tables: run `counterfoil migrate`, or REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC',
+                                         current_user, current_database())
+                            FROM me WHERE has_database_privilege(current_database(), 'TEMPORARY')
+                        UNION ALL
+                        SELECT 6, format('%s may write leader_term past install_term', current_user)
+                            FROM tables WHERE relname = 'leader_term' AND has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
+                        UNION ALL
+                        SELECT 7, format('%s may put triggers on %I', current_user, relname)
+                            FROM tables WHERE has_table_privilege(oid, 'TRIGGER')
+                        UNION ALL
+                        SELECT 8, format('%s may set session_replication_role, which silences triggers', current_user)
+                            WHERE has_parameter_privilege('session_replication_role', 'SET')
+                        UNION ALL
+                        SELECT 9, format('%s may write the partition %I past its parent''s fence', current_user, relname)
+                            FROM tables WHERE relispartition AND has_table_privilege(oid, 'INSERT, UPDATE, DELETE, TRUNCATE')
+                        UNION ALL
+                        SELECT 10, format('%s is not a member of counterfoil_worker: run `counterfoil migrate` with postgres.url set', current_user)
+                            WHERE NOT EXISTS (SELECT FROM pg_roles r WHERE r.rolname = 'counterfoil_worker' AND pg_has_role(r.oid, 'USAGE'))
+                    ) faults (rank, fault)
+                    ORDER BY rank, fault
+                    "#
+                )
+                .fetch_all(session)
+                .await
+            })
+            .await?;
+        Ok(found.into_iter().map(Unfit).collect())
+    }
+
+    /// Opens a second session and ends it, as an eviction would.
+    async fn evicts_its_own(&mut self) -> Result<Option<Unfit>, TermError> {
+        let limits = Limits { connect: self.limit, ..Purpose::Election.limits() };
+        let mut victim = self.connector.connect_within(Purpose::Election, limits).await?;
+        let limit = self.limit;
+        let told = |source| TermError::Sql { call: "self-test", source };
+        let late = |_| TermError::Late { call: "self-test", limit };
+        let pid = tokio::time::timeout(
+            limit,
+            sqlx::query_scalar!(r#"SELECT pg_backend_pid() AS "pid!""#).fetch_one(&mut victim),
+        )
+        .await
+        .map_err(late)?
+        .map_err(told)?;
+        let told_to_end = self
+            .call("self-test", self.limit, async |session| {
+                sqlx::query_scalar!(r#"SELECT pg_terminate_backend($1) AS "ended!""#, pid).fetch_one(session).await
+            })
+            .await;
+        match told_to_end {
+            Ok(true) => {}
+            Ok(false) => return Ok(Some(Unfit("a session of this login could not be found to be ended".to_owned()))),
+            Err(TermError::Sql { source: sqlx::Error::Database(error), .. }) => {
+                return Ok(Some(Unfit(format!(
+                    "this login may not end its own sessions, so it could not evict: {}",
+                    error.message()
+                ))));
+            }
+            Err(error) => return Err(error),
+        }
+        // An ended session answers 57P01, or nothing at all any more.
+        match tokio::time::timeout(limit, victim.ping()).await.map_err(late)? {
+            Err(_) => Ok(None),
+            Ok(()) => Ok(Some(Unfit("a session of this login was told to end, and answers still".to_owned()))),
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! The term, as Postgres has it: what makes a candidate a leader.
+//!
+//! [`TermStore`] is the election's own way to Postgres: one session of its own, each call within a limit, so that work
+//! that has taken all of the database's patience cannot delay an election. It asks nothing on its own: the keeper calls.
+//!
+//! Every call may be dropped at any instant, and repeated: an install whose reply was lost finds itself installed.
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use sqlx::Executor;
+use sqlx::postgres::{PgConnection, PgDatabaseError};
+
+use super::reason::Reason;
+use super::{FencingToken, LeaseName, Owner};
+use crate::db::connect::{ConnectError, Connector, Limits, Purpose};
+use crate::db::schema::{self, SchemaError};
+
+/// The right to write: one installed term. Had from [`TermStore::install`], held by value from a step's first read to its
+/// commit, and never cloned: work of an old term cannot slip under a new one, since nothing ever hands it the new one.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Term {
+    lease: LeaseName,
+    token: FencingToken,
+    owner: Owner,
+}
+
+/// The term that Postgres has installed, whoever it is. Knowing it gives no right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledTerm {
+    /// The fencing token.
+    pub token: FencingToken,
+    /// The candidacy that it belongs to.
+    pub owner: Owner,
+    /// When, by Postgres' clock.
+    pub at: DateTime<Utc>,
+}
+
+/// What became of an install.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Installation {
+    /// This candidate leads: the term was installed now, or by an earlier try whose reply was lost.
+    Installed(Term),
+    /// The token is not higher than the installed one: terminal for this candidacy.
+    Refused {
+        /// Who leads, or led last.
+        installed: InstalledTerm,
+    },
+    /// Writers in flight held the lock until the bound: [`TermStore::evict`], then try again.
+    Blocked,
+    /// It cannot be installed until somebody changes something: a token out of range, a leap, another lease's database.
+    Impossible(String),
+}
+
+/// What an eviction did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Eviction {
+    /// Sessions told to end.
+    pub evicted: u64,
+    /// Holders that this login may not end: a session of another role, a prepared transaction, a migration.
+    pub out_of_reach: u64,
+}
+
+/// Why a replica must not campaign now. Its text is for `/readyz` and the log.
+#[derive(Debug)]
+pub enum Obstacle {
+    /// Postgres does not answer, or refuses the login.
+    Unreachable(TermError),
+    /// A standby: a term installed here would not be.
+    InRecovery,
+    /// Read-only, by setting or because the server protects itself.
+    ReadOnly,
+    /// The schema is not this binary's.
+    Schema(SchemaError),
+}
+
+/// What an entry of the history is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventKind {
+    /// A candidacy that ended without a term.
+    Candidacy,
+    /// A leader stepped down; the successor's install copies the reason to the term's entry.
+    StepDown,
+    /// Sessions of a predecessor were ended.
+    Eviction,
+    /// Postgres refused a write of this replica's.
+    Refusal,
+    /// An operator's request was served.
+    Request,
+}
+
+/// One entry of the history, written down at Postgres' clock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Of which lease.
+    pub lease: LeaseName,
+    /// What happened.
+    pub kind: EventKind,
+    /// The token, where there was one.
+    pub token: Option<FencingToken>,
+    /// The candidacy, where there was one.
+    pub owner: Option<Owner>,
+    /// The replica that tells.
+    pub node: String,
+    /// Why, of the closed list.
+    pub reason: Option<Reason>,
+    /// More, for a person.
+    pub detail: Option<String>,
+    /// What was left of the trust.
+    pub trust_left: Option<Duration>,
+}
+
+/// A call of the election that got no answer of worth. Nothing is known of what it did; each may be repeated.
+#[derive(Debug, thiserror::Error)]
+pub enum TermError {
+    /// No session.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// Not within the limit.
+    #[error("Postgres did not answer {call} within {} ms", limit.as_millis())]
+    Late {
+        /// Which call.
+        call: &'static str,
+        /// Its limit.
+        limit: Duration,
+    },
+    /// Postgres or the wire refused.
+    #[error("{call}: {source}")]
+    Sql {
+        /// Which call.
+        call: &'static str,
+        /// What was said.
+        source: sqlx::Error,
+    },
+    /// The table holds what cannot be: somebody wrote it by hand.
+    #[error("leader_term holds token {0}, which is out of range: correct it by hand")]
+    BadToken(i64),
+}
+
+/// The election's session with Postgres. Lost sessions are replaced at the next call.
+#[derive(Debug)]
+pub struct TermStore {
+    pub(super) connector: Connector,
+    pub(super) limit: Duration,
+    session: Option<PgConnection>,
+}
+
+// === impl Term ===
+
+impl Term {
+    /// A claim to a term. It is worth what Postgres says of it: the fence compares it at every statement.
+    pub fn claim(lease: LeaseName, token: FencingToken, owner: Owner) -> Self {
+        Self { lease, token, owner }
+    }
+
+    /// Which lease is led.
+    pub fn lease(&self) -> &LeaseName {
+        &self.lease
+    }
+
+    /// The fencing token.
+    pub fn token(&self) -> FencingToken {
+        self.token
+    }
+
+    /// The candidacy that won it.
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+}
+
+// === impl Obstacle ===
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreachable(error) => error.fmt(f),
+            Self::InRecovery => f.write_str("Postgres is in recovery: postgres.url must lead to the primary"),
+            Self::ReadOnly => f.write_str("Postgres is read-only (default_transaction_read_only)"),
+            Self::Schema(error) => error.fmt(f),
+        }
+    }
+}
+
+// === impl EventKind ===
+
+impl EventKind {
+    /// As stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Candidacy => "candidacy",
+            Self::StepDown => "step_down",
+            Self::Eviction => "eviction",
+            Self::Refusal => "refusal",
+            Self::Request => "request",
+        }
+    }
+}
+
+// === impl TermStore ===
+
+impl TermStore {
+    /// `limit` bounds each call, connecting included; an install has its own bound besides.
+    pub fn new(connector: Connector, limit: Duration) -> Self {
+        Self { connector, limit, session: None }
+    }
+
+    /// The installed term, if there is one.
+    pub async fn installed(&mut self, lease: &LeaseName) -> Result<Option<InstalledTerm>, TermError> {
+        let row = self
+            .call("installed", self.limit, async |session| {
+                sqlx::query!(
+                    "SELECT token, owner, installed_at FROM counterfoil.leader_term WHERE lease = $1",
+                    lease.as_str()
+                )
+                .fetch_optional(session)
+                .await
+            })
+            .await?;
+        row.map(|row| InstalledTerm::of(row.token, row.owner, row.installed_at)).transpose()
+    }
+
+    /// Tries to make (token, owner) the installed term, waiting up to `bound` for writers in flight.
+    ///
+    /// Repeat it with the same values after an error or a dropped call: the answer is the same. A try whose caller has
+    /// gone may still install later; that costs a hand-over and nothing more, since nobody leads under its owner.
+    pub async fn install(
+        &mut self,
+        lease: &LeaseName,
+        token: FencingToken,
+        owner: &Owner,
+        bound: Duration,
+    ) -> Result<Installation, TermError> {
+        let number = stored(token);
+        let statement_limit = bound.as_millis().max(1).to_string();
+        let answer = self
+            .call("install", self.limit + bound, async |session| {
+                sqlx::query!("SELECT set_config('statement_timeout', $1, false)", statement_limit)
+                    .fetch_one(&mut *session)
+                    .await?;
+                let installed = sqlx::query!(
+                    r#"SELECT token AS "token!", owner AS "owner!", installed_at AS "installed_at!"
+                       FROM counterfoil.install_term($1, $2, $3)"#,
+                    lease.as_str(),
+                    number,
+                    owner.as_str()
+                )
+                .fetch_one(&mut *session)
+                .await;
+                session.execute("RESET statement_timeout").await?;
+                installed
+            })
+            .await;
+        let row = match answer {
+            Ok(row) => row,
+            Err(TermError::Sql { source: sqlx::Error::Database(error), .. })
+                if matches!(error.code().as_deref(), Some("57014" | "55P03")) =>
+            {
+                return Ok(Installation::Blocked);
+            }
+            Err(TermError::Sql { source: sqlx::Error::Database(error), .. })
+                if matches!(error.code().as_deref(), Some("TF003" | "TF004" | "TF005")) =>
+            {
+                let hint =
+                    error.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::hint).unwrap_or_default();
+                return Ok(Installation::Impossible(format!("{}. {hint}", error.message())));
+            }
+            Err(error) => return Err(error),
+        };
+        let standing = InstalledTerm::of(row.token, row.owner, row.installed_at)?;
+        if standing.token == token && standing.owner == *owner {
+            Ok(Installation::Installed(Term::claim(lease.clone(), token, owner.clone())))
+        } else {
+            Ok(Installation::Refused { installed: standing })
+        }
+    }
+
+    /// Ends the sessions that hold the lease's lock in this database, never its own.
+    pub async fn evict(&mut self, lease: &LeaseName) -> Result<Eviction, TermError> {
+        let row = self
+            .call("evict", self.limit, async |session| {
+                sqlx::query!(
+                    r#"SELECT evicted AS "evicted!", out_of_reach AS "out_of_reach!" FROM counterfoil.evict_holders($1)"#,
+                    lease.as_str()
+                )
+                .fetch_one(session)
+                .await
+            })
+            .await?;
+        let count = |number: i64| u64::try_from(number).unwrap_or(0);
+        Ok(Eviction { evicted: count(row.evicted), out_of_reach: count(row.out_of_reach) })
+    }
+
+    /// Whether a term could be installed here at all: asked before each candidacy.
+    pub async fn eligibility(&mut self) -> Result<(), Obstacle> {
+        let row = self
+            .call("eligibility", self.limit, async |session| {
+                sqlx::query!(
+                    r#"SELECT pg_is_in_recovery() AS "in_recovery!",
+                              current_setting('transaction_read_only')::boolean AS "read_only!""#
+                )
+                .fetch_one(session)
+                .await
+            })
+            .await
+            .map_err(Obstacle::Unreachable)?;
+        if row.in_recovery {
+            return Err(Obstacle::InRecovery);
+        }
+        if row.read_only {
+            return Err(Obstacle::ReadOnly);
+        }
+        let checked = self.call("schema version", self.limit, async |session| Ok(schema::check(session).await)).await;
+        checked.map_err(Obstacle::Unreachable)?.map_err(Obstacle::Schema)
+    }
+
+    /// Writes an entry of the history.
+    pub async fn record(&mut self, event: &Event) -> Result<(), TermError> {
+        let trust_left = event.trust_left.map(|left| i64::try_from(left.as_millis()).unwrap_or(i64::MAX));
+        self.call("record", self.limit, async |session| {
+            sqlx::query!(
+                "INSERT INTO counterfoil.leadership_event (lease, kind, token, owner, node, reason, detail, trust_left_ms)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+                event.lease.as_str(),
+                event.kind.as_str(),
+                event.token.map(stored),
+                event.owner.as_ref().map(Owner::as_str),
+                event.node,
+                event.reason.map(Reason::name),
+                event.detail,
+                trust_left
+            )
+            .execute(session)
+            .await
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// One call within its limit. The session is put back only after an answer: a call that was dropped, was late or broke
+    /// takes its session with it.
+    pub(super) async fn call<T>(
+        &mut self,
+        call: &'static str,
+        limit: Duration,
+        work: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, TermError> {
+        let kept = self.session.take();
+        let connector = &self.connector;
+        let whole = async {
+            let mut session = match kept {
+                Some(session) => session,
+                None => {
+                    connector
+                        .connect_within(Purpose::Election, Limits { connect: limit, ..Purpose::Election.limits() })
+                        .await?
+                }
+            };
+            let answer = work(&mut session).await;
+            Ok::<_, TermError>((session, answer))
+        };
+        let (session, answer) = within(call, limit, whole).await??;
+        match answer {
+            Ok(value) => {
+                self.session = Some(session);
+                Ok(value)
+            }
+            Err(source) => {
+                // What Postgres refuses leaves the session whole, unless it ended the session itself (class 57P).
+                if source
+                    .as_database_error()
+                    .and_then(sqlx::error::DatabaseError::code)
+                    .is_some_and(|code| !code.starts_with("57P"))
+                {
+                    self.session = Some(session);
+                }
+                Err(TermError::Sql { call, source })
+            }
+        }
+    }
+}
+
+// === impl InstalledTerm ===
+
+impl InstalledTerm {
+    fn of(token: i64, owner: String, at: DateTime<Utc>) -> Result<Self, TermError> {
+        let token = u64::try_from(token).ok().and_then(FencingToken::new).ok_or(TermError::BadToken(token))?;
+        Ok(Self { token, owner: Owner::from_stored(owner), at })
+    }
+}
+
+/// A token as Postgres stores it: below 2⁵³, so it always fits.
+pub(crate) fn stored(token: FencingToken) -> i64 {
+    i64::try_from(token.get()).unwrap_or(i64::MAX)
+}
+
+async fn within<T>(call: &'static str, limit: Duration, work: impl Future<Output = T>) -> Result<T, TermError> {
+    tokio::time::timeout(limit, work).await.map_err(|_| TermError::Late { call, limit })
+}

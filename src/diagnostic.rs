@@ -30,10 +30,12 @@ pub struct Diagnostic {
 }
 
 /// Collects findings, and stops taking them at [`Diagnostics::CAP`]: a broken file of a million lines must not answer
-/// with a million sentences.
+/// with a million sentences. Errors are counted apart, so that no number of remarks can crowd out the reason why a file
+/// is refused.
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     found: Vec<Diagnostic>,
+    errors: usize,
     dropped: usize,
 }
 
@@ -64,12 +66,15 @@ impl Diagnostic {
 // === impl Diagnostics ===
 
 impl Diagnostics {
-    /// How many findings are kept.
+    /// How many errors are kept, and how many other findings.
     pub const CAP: usize = 100;
 
-    /// Takes a finding, unless there are [`Self::CAP`] already.
+    /// Takes a finding, unless there are [`Self::CAP`] of its sort already.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if self.found.len() < Self::CAP {
+        let is_error = diagnostic.severity == Severity::Error;
+        let kept = if is_error { self.errors } else { self.found.len() - self.errors };
+        if kept < Self::CAP {
+            self.errors += usize::from(is_error);
             self.found.push(diagnostic);
         } else {
             self.dropped += 1;
@@ -83,7 +88,7 @@ impl Diagnostics {
 
     /// Is there an error among them?
     pub fn has_errors(&self) -> bool {
-        self.found.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.errors > 0
     }
 
     /// All that was kept, in the order found; a last one says how many were not kept.
@@ -96,5 +101,24 @@ impl Diagnostics {
             ));
         }
         self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_number_of_remarks_crowds_out_an_error() {
+        let mut found = Diagnostics::default();
+        for _ in 0..Diagnostics::CAP * 2 {
+            found.push(Diagnostic::new(Severity::Warning, "ODD", "odd"));
+        }
+        found.error("AMOUNT", "wrong");
+        assert!(found.has_errors());
+        let all = found.into_vec();
+        assert_eq!(all.iter().filter(|finding| finding.severity == Severity::Error).count(), 1);
+        assert_eq!(all.len(), Diagnostics::CAP + 2);
+        assert!(all.last().unwrap().message.starts_with("100 more"));
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! To add a format: a file here with `parse(&Input) -> Parsed`, a [`Format`], a line in [`detect`], and fixtures.
 
+pub mod camt;
 pub mod identity;
 pub mod text;
 

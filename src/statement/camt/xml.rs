@@ -1,0 +1,413 @@
+//! The little of XML that a statement needs: children, texts and attributes, pulled one at a time from the file's text.
+//!
+//! Total and bounded: a document type declaration is refused (so no entity can be defined, and none can explode), depth
+//! and the length of a text or a tag are limited, and a file that ends early is an error. Names are compared without
+//! their prefix.
+
+use std::borrow::Cow;
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+
+use crate::diagnostic::{Diagnostic, Severity};
+
+/// How deep elements may nest. The deepest path of camt.053 has 14 levels; business envelopes add a few.
+const MAX_DEPTH: u32 = 64;
+
+/// How many bytes one element's text, or one tag, may have. The longest text of the schema has 500 characters.
+const MAX_TEXT: usize = 64 * 1024;
+
+/// Why reading stopped: the finding that refuses the file.
+#[derive(Debug)]
+pub(super) struct Refusal(pub(super) Diagnostic);
+
+/// A pull reader over the file's text.
+pub(super) struct Xml<'a> {
+    text: &'a str,
+    reader: Reader<&'a [u8]>,
+    /// How many elements are open.
+    depth: u32,
+    places: Places<'a>,
+}
+
+/// An element that was just opened.
+pub(super) struct Open<'a> {
+    start: BytesStart<'a>,
+    /// Byte offset of its `<`.
+    pub(super) at: usize,
+}
+
+/// An element's text, trimmed, and where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Text<'a> {
+    pub(super) value: Cow<'a, str>,
+    /// Byte offset of its first character (of the element, if it is empty).
+    pub(super) at: usize,
+}
+
+/// Turns offsets into lines and columns. It remembers the last answer, so that answers in file order cost one pass.
+struct Places<'a> {
+    text: &'a str,
+    at: usize,
+    line: u32,
+    column: u32,
+}
+
+// === impl Xml ===
+
+impl<'a> Xml<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let mut reader = Reader::from_str(text);
+        reader.config_mut().expand_empty_elements = true;
+        Self { text, reader, depth: 0, places: Places { text, at: 0, line: 1, column: 1 } }
+    }
+
+    /// The next child of the element that is open, or `None` when that element closes. The caller consumes the child
+    /// to its end: by [`Self::child`] until `None`, by [`Self::text`] or by [`Self::skip`].
+    pub(super) fn child(&mut self) -> Result<Option<Open<'a>>, Refusal> {
+        loop {
+            let at = self.offset();
+            match self.event(at)? {
+                Event::Start(start) => return self.open(start, at).map(Some),
+                Event::End(_) => {
+                    self.depth = self.depth.saturating_sub(1);
+                    return Ok(None);
+                }
+                Event::Eof => return Err(self.truncated(at)),
+                _ => {}
+            }
+        }
+    }
+
+    /// The next element that opens, however deep, or `None` at the end of the file. For looking for an element whose
+    /// surroundings do not matter.
+    pub(super) fn next_open(&mut self) -> Result<Option<Open<'a>>, Refusal> {
+        loop {
+            let at = self.offset();
+            match self.event(at)? {
+                Event::Start(start) => return self.open(start, at).map(Some),
+                Event::End(_) => self.depth = self.depth.saturating_sub(1),
+                Event::Eof if self.depth > 0 => return Err(self.truncated(at)),
+                Event::Eof => return Ok(None),
+                _ => {}
+            }
+        }
+    }
+
+    /// Consumes the element that was just opened, with all that is in it.
+    pub(super) fn skip(&mut self) -> Result<(), Refusal> {
+        let outside = self.depth.saturating_sub(1);
+        while self.depth > outside {
+            let at = self.offset();
+            match self.event(at)? {
+                Event::Start(start) => drop(self.open(start, at)?),
+                Event::End(_) => self.depth = self.depth.saturating_sub(1),
+                Event::Eof => return Err(self.truncated(at)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of the element that was just opened, which is consumed. Elements within it are passed over.
+    pub(super) fn text(&mut self) -> Result<Text<'a>, Refusal> {
+        self.text_or(&[])
+    }
+
+    /// The same; but if a child of one of these names is within, that child's text (the choices of the schema:
+    /// `Sts/Cd`, `BookgDt/DtTm`).
+    pub(super) fn text_or(&mut self, choices: &[&str]) -> Result<Text<'a>, Refusal> {
+        let begins = self.offset();
+        let mut chosen = None;
+        let mut value: Cow<'a, str> = Cow::Borrowed("");
+        loop {
+            let at = self.offset();
+            match self.event(at)? {
+                Event::Text(text) => append(&mut value, text.into_inner()),
+                Event::CData(text) => append(&mut value, text.into_inner()),
+                Event::GeneralRef(name) => {
+                    let resolved = match &*name {
+                        "lt" => Some('<'),
+                        "gt" => Some('>'),
+                        "amp" => Some('&'),
+                        "quot" => Some('"'),
+                        "apos" => Some('\''),
+                        _ => name.resolve_char_ref().ok().flatten().filter(|c| is_xml_char(*c)),
+                    };
+                    let Some(c) = resolved else {
+                        let message = format!(
+                            "&{};: found a reference to an entity or character that XML 1.0 does not know, \
+                            expected text",
+                            excerpt(&name)
+                        );
+                        return Err(self.refusal("XML", at, message));
+                    };
+                    value.to_mut().push(c);
+                }
+                Event::Start(start) => {
+                    let child = self.open(start, at)?;
+                    if choices.contains(&child.name()) {
+                        chosen = Some(self.text()?);
+                    } else {
+                        self.skip()?;
+                    }
+                }
+                Event::End(_) => {
+                    self.depth = self.depth.saturating_sub(1);
+                    break;
+                }
+                Event::Eof => return Err(self.truncated(at)),
+                _ => {}
+            }
+            if value.len() > MAX_TEXT {
+                return Err(self.refusal(
+                    "LIMIT",
+                    begins,
+                    format!("a text of more than {MAX_TEXT} bytes: no field of a statement is that long"),
+                ));
+            }
+        }
+        if let Some(chosen) = chosen {
+            return Ok(chosen);
+        }
+        let at = begins + value.len() - value.trim_start().len();
+        let value = match value {
+            Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+            Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+        };
+        Ok(Text { value, at })
+    }
+
+    /// Line and column of a byte offset, both from 1.
+    pub(super) fn place(&mut self, at: usize) -> (u32, u32) {
+        self.places.of(at)
+    }
+
+    /// The finding that ends reading.
+    pub(super) fn refusal(&mut self, code: &'static str, at: usize, message: impl Into<String>) -> Refusal {
+        let (line, column) = self.place(at);
+        Refusal(Diagnostic::new(Severity::Error, code, message).at(line, column))
+    }
+
+    fn open(&mut self, start: BytesStart<'a>, at: usize) -> Result<Open<'a>, Refusal> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(self.refusal("LIMIT", at, format!("elements nested more than {MAX_DEPTH} deep")));
+        }
+        if start.len() > MAX_TEXT {
+            return Err(self.refusal("LIMIT", at, format!("a tag of more than {MAX_TEXT} bytes")));
+        }
+        Ok(Open { start, at })
+    }
+
+    fn event(&mut self, at: usize) -> Result<Event<'a>, Refusal> {
+        match self.reader.read_event() {
+            Ok(Event::DocType(_)) => Err(self.refusal(
+                "DOCTYPE",
+                at,
+                "a document type declaration, which a statement never has and which can define entities: refused",
+            )),
+            Ok(event) => Ok(event),
+            Err(error) => {
+                let at = usize::try_from(self.reader.error_position()).unwrap_or(at).min(self.text.len());
+                if at >= self.text.len() || self.offset() >= self.text.len() {
+                    return Err(self.truncated(at));
+                }
+                Err(self.refusal("XML", at, format!("not well-formed XML: {error}")))
+            }
+        }
+    }
+
+    fn truncated(&mut self, at: usize) -> Refusal {
+        let open = self.depth;
+        self.refusal(
+            "TRUNCATED",
+            at,
+            format!(
+                "the file ends here, within the XML ({open} elements are still open): it is cut off or damaged; \
+                fetch it again"
+            ),
+        )
+    }
+
+    fn offset(&self) -> usize {
+        usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
+    }
+}
+
+// === impl Open ===
+
+impl Open<'_> {
+    /// Its name, without prefix.
+    pub(super) fn name(&self) -> &str {
+        self.start.local_name().into_inner()
+    }
+
+    /// An attribute's value, trimmed, as written. `None` where it is absent or not readable.
+    pub(super) fn attribute(&self, name: &str) -> Option<String> {
+        let attribute = self.start.try_get_attribute(name).ok().flatten()?;
+        Some(attribute.value.trim().to_owned())
+    }
+
+    /// The version in its namespace's name (`8` of `urn:iso:std:iso:20022:tech:xsd:camt.053.001.08`), if it declares a
+    /// camt.053 namespace under any prefix.
+    pub(super) fn version(&self) -> Option<u32> {
+        let declared = self.start.attributes_raw();
+        let after = &declared[declared.find("camt.053.001.")? + "camt.053.001.".len()..];
+        let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+        digits.parse().ok()
+    }
+}
+
+// === impl Places ===
+
+impl Places<'_> {
+    #[expect(clippy::naive_bytecount, reason = "once over the file, and vectorised as it is; not worth a dependency")]
+    fn of(&mut self, at: usize) -> (u32, u32) {
+        let at = at.min(self.text.len());
+        if at < self.at {
+            (self.at, self.line, self.column) = (0, 1, 1);
+        }
+        let passed = &self.text.as_bytes()[self.at..at];
+        let lines = passed.iter().filter(|byte| **byte == b'\n').count();
+        let since = match passed.iter().rposition(|byte| *byte == b'\n') {
+            Some(last) => {
+                self.column = 1;
+                &passed[last + 1..]
+            }
+            None => passed,
+        };
+        // Characters, not bytes: continuation bytes of UTF-8 begin with the bits 10.
+        let characters = since.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
+        self.line = self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
+        self.column = self.column.saturating_add(u32::try_from(characters).unwrap_or(u32::MAX));
+        self.at = at;
+        (self.line, self.column)
+    }
+}
+
+fn append<'a>(value: &mut Cow<'a, str>, more: Cow<'a, str>) {
+    if value.is_empty() {
+        *value = more;
+    } else {
+        value.to_mut().push_str(&more);
+    }
+}
+
+/// The beginning of a text, for a message.
+pub(super) fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn is_xml_char(c: char) -> bool {
+    !matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// The file's bytes as text: by its byte order mark, else by what the XML declaration says, else UTF-8.
+///
+/// Bytes that are not what the file says they are, are read as Windows-1252 where it says UTF-8 (banks mislabel), and
+/// that is a warning; everything else is refused.
+pub(super) fn decode(bytes: &[u8]) -> Result<(Cow<'_, str>, Option<Diagnostic>), Diagnostic> {
+    let refused = |message: String| Diagnostic::new(Severity::Error, "CHARSET", message);
+    let (encoding, skip) = match Encoding::for_bom(bytes) {
+        Some(found) => found,
+        None => match bytes {
+            [b'<', 0, ..] => (UTF_16LE, 0),
+            [0, b'<', ..] => (UTF_16BE, 0),
+            _ => match declared(bytes) {
+                // The declaration is readable as ASCII, so that a claim of UTF-16 without a mark is wrong.
+                Some(label) => match Encoding::for_label(label.as_bytes()) {
+                    Some(encoding) if encoding == UTF_16LE || encoding == UTF_16BE => (UTF_8, 0),
+                    Some(encoding) => (encoding, 0),
+                    None => {
+                        return Err(refused(format!(
+                            "encoding: found {:?}, expected a character set that is known \
+                            (UTF-8, ISO-8859-1, windows-1252, UTF-16)",
+                            excerpt(&label)
+                        )));
+                    }
+                },
+                None => (UTF_8, 0),
+            },
+        },
+    };
+    let bytes = &bytes[skip..];
+    let (text, warning) = match encoding.decode_without_bom_handling_and_without_replacement(bytes) {
+        Some(text) => (text, None),
+        None if encoding == UTF_8 => {
+            let (text, _) = WINDOWS_1252.decode_without_bom_handling(bytes);
+            let warning = Diagnostic::new(
+                Severity::Warning,
+                "CHARSET",
+                "the file says UTF-8, but has bytes that are not: it was read as Windows-1252, and names may look odd",
+            );
+            (text, Some(warning))
+        }
+        None => return Err(refused(format!("bytes that are not {}, which the file says it is in", encoding.name()))),
+    };
+    if let Some(at) = text.bytes().position(|byte| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) {
+        let (line, column) = Places { text: &text, at: 0, line: 1, column: 1 }.of(at);
+        let message =
+            format!("a control character (U+{:04X}), which XML forbids: the file is damaged", text.as_bytes()[at]);
+        return Err(Diagnostic::new(Severity::Error, "XML", message).at(line, column));
+    }
+    Ok((text, warning))
+}
+
+/// The encoding that an XML declaration at the very beginning names.
+fn declared(bytes: &[u8]) -> Option<String> {
+    let head = &bytes[..bytes.len().min(200)];
+    let head = &head[head.iter().position(|byte| !byte.is_ascii_whitespace())?..];
+    if !head.starts_with(b"<?xml") {
+        return None;
+    }
+    let end = head.windows(2).position(|pair| pair == b"?>")?;
+    let declaration = std::str::from_utf8(&head[..end]).ok()?;
+    let (_, value) = declaration.split_once("encoding")?;
+    let value = value.trim_start().strip_prefix('=')?.trim_start();
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+    value[1..].split(quote).next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_counted_in_characters_and_in_any_order() {
+        let text = "ab\nçé x\n\nz";
+        let mut places = Places { text, at: 0, line: 1, column: 1 };
+        let x = text.find('x').unwrap();
+        assert_eq!(places.of(x), (2, 4));
+        assert_eq!(places.of(text.len()), (4, 2));
+        assert_eq!(places.of(1), (1, 2));
+        assert_eq!(places.of(x), (2, 4));
+    }
+
+    #[test]
+    fn a_text_is_whole_whatever_it_is_made_of() {
+        let mut xml = Xml::new("<a> x &amp; <![CDATA[<y>]]><!-- no --> &#233;<b>not this</b> z </a>");
+        xml.child().unwrap();
+        let text = xml.text().unwrap();
+        assert_eq!((&*text.value, text.at), ("x & <y> é z", 4));
+    }
+
+    #[test]
+    fn the_character_set_is_the_one_that_the_file_declares() {
+        let (text, warning) = decode(b"<?xml version='1.0' encoding='ISO-8859-1'?><a>\xe7</a>").unwrap();
+        assert!(text.contains('ç') && warning.is_none());
+        let utf16: Vec<u8> = "\u{feff}<?xml version='1.0' encoding='UTF-16'?><a>ç</a>"
+            .encode_utf16()
+            .flat_map(u16::to_be_bytes)
+            .collect();
+        assert!(decode(&utf16).unwrap().0.contains('ç'));
+        let (text, warning) = decode(b"<?xml version='1.0' encoding='UTF-8'?><a>\xe7</a>").unwrap();
+        assert!(text.contains('ç') && warning.is_some());
+        assert_eq!(decode(b"<?xml version='1.0' encoding='klingon'?><a/>").unwrap_err().code, "CHARSET");
+        assert_eq!(decode(b"<a>\0</a>").unwrap_err().code, "XML");
+    }
+}

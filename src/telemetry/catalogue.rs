@@ -4,12 +4,13 @@
 //! besides (one process serves one lease), so that several books can be scraped as one job.
 
 use super::labels::{
-    AccountDayOutcome, AccountDayState, CronTick, Dependency, ElectionOutcome, ErrorKind, FileOutcome,
-    LabelDeclaration, LineOutcome, LogLevel, RenewalOutcome, RunOutcome, ScheduledDate, Step, StepOutcome,
-    TRANSITION_REASONS, WriteOperation,
+    AccountDayOutcome, AccountDayState, CronTick, Dependency, ErrorKind, FileOutcome, LabelDeclaration, LineOutcome,
+    LogLevel, RunOutcome, ScheduledDate, StepOutcome, WriteOperation,
 };
+use crate::election::reason::{ElectionOutcome, Ineligible, Reason, RenewalOutcome};
 use crate::matching::{BreakClass, Rule, Side};
 use crate::proof::{ProofId, ProofStatus};
+use crate::run::plan::Step;
 
 /// One metric, declared.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,18 +75,20 @@ catalogue! {
     FENCING_TOKEN = Kind::Gauge, Cluster, "counterfoil_leader_fencing_token", [],
         "The token of the installed term, as Postgres has it. Absent until it was read once. Each hand-over raises it.";
     ELECTIONS = Kind::Counter, Replica, "counterfoil_leader_elections_total", [LabelDeclaration::of::<ElectionOutcome>()],
-        "Candidacies by outcome. Lost is the normal end: another replica leads.";
+        "Attempts to win the lease, by outcome. Held is the normal one: another replica leads.";
     LEADER_CHANGES = Kind::Counter, Replica, "counterfoil_leader_changes_total", [],
         "Changes of the installed term that this replica has seen. Every replica counts them: take the maximum.";
     TRANSITIONS = Kind::Counter, Replica, "counterfoil_leader_transitions_total",
-        [LabelDeclaration { name: "reason", values: TRANSITION_REASONS }],
+        [LabelDeclaration::of::<Reason>()],
         "Changes of this replica's own state, by the elector's reason.";
+    INELIGIBLE = Kind::Gauge, Replica, "counterfoil_leader_ineligible", [LabelDeclaration::of::<Ineligible>()],
+        "1 for the reason why this replica does not campaign; 0 for all others, and for all while it may.";
     TENURE_SECONDS = Kind::Histogram(TENURE), Replica, "counterfoil_leader_tenure_seconds", [],
         "How long a term lasted, observed when it ended. Short terms mean that leadership flaps.";
     TRUST_REMAINING = Kind::Gauge, Replica, "counterfoil_lease_trust_remaining_seconds", [],
         "How long this replica may still act as leader without another renewal, worked out at each scrape. 0 when it does not lead.";
     RENEWALS = Kind::Counter, Replica, "counterfoil_lease_renewals_total", [LabelDeclaration::of::<RenewalOutcome>()],
-        "Renewals of the lease by outcome. Failed ones pass; a lost one ends the term.";
+        "Renewals of the lease by outcome. Time-outs and errors pass; a lost one ends the term.";
     RENEW_SECONDS = Kind::Histogram(LATENCY), Replica, "counterfoil_lease_renew_duration_seconds", [],
         "Round trip of a renewal, failed ones included.";
     LEASE_TTL = Kind::Gauge, Replica, "counterfoil_lease_ttl_seconds", [],

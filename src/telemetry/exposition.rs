@@ -9,6 +9,7 @@ use super::facts::{ClusterFacts, FACTS_LIFE, Local};
 use super::labels::{AccountDayState, Dependency, Label};
 use super::process;
 use crate::election::LeaseName;
+use crate::election::reason::Ineligible;
 use crate::matching::BreakClass;
 
 /// A page under way.
@@ -38,8 +39,12 @@ impl<'a> Page<'a> {
         self.single(&catalogue::LEADER_STATUS, u8::from(local.leads()));
         self.single(&catalogue::TRUST_REMAINING, Seconds::of(local.trust_remaining));
         self.family(
+            &catalogue::INELIGIBLE,
+            Ineligible::ALL.iter().map(|one| (one.value(), u8::from(local.ineligible == Some(*one)))),
+        );
+        self.family(
             &catalogue::DEPENDENCY_UP,
-            [Dependency::Redis, Dependency::Postgres].map(|one| (one.value(), u8::from(local.up(one)))),
+            Dependency::ALL.iter().map(|one| (one.value(), u8::from(local.up(*one)))),
         );
     }
 

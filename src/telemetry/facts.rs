@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use super::labels::{AccountDayState, Dependency};
 use crate::election::FencingToken;
+use crate::election::reason::Ineligible;
+use crate::instant::Boot;
 use crate::matching::BreakClass;
 
 /// How long cluster facts are told after they were last read. Older ones are dropped: a replica that is cut off from
@@ -14,10 +16,12 @@ pub const FACTS_LIFE: Duration = Duration::from_mins(5);
 /// This replica, at the moment of the scrape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Local {
-    /// When this was worked out, on the boot clock ([`ClusterFacts`] are aged against it).
-    pub at: Duration,
+    /// When this was worked out. [`ClusterFacts`] are aged against it.
+    pub at: Boot,
     /// How long it may still act as leader. Zero when it does not lead, or when its trust has ended.
     pub trust_remaining: Duration,
+    /// Why it does not campaign, if so.
+    pub ineligible: Option<Ineligible>,
     /// Did the latest call of Redis succeed?
     pub redis: bool,
     /// Did the latest call of Postgres succeed?

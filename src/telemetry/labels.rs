@@ -1,7 +1,9 @@
 //! Labels, each with the closed list of its values.
 
+use crate::election::reason::{ElectionOutcome, Ineligible, Reason, RenewalOutcome};
 use crate::matching::{BreakClass, Rule, Side};
 use crate::proof::{ProofId, ProofStatus};
+use crate::run::plan::Step;
 
 /// A label whose values are a closed list.
 pub trait Label: Copy + 'static {
@@ -23,10 +25,6 @@ pub struct LabelDeclaration {
     /// Every value that it can have; empty where the process has one of its own (a version, a node id).
     pub values: &'static [&'static str],
 }
-
-/// Why leadership was won or lost: the elector's closed list, the same in metrics, logs and history.
-pub const TRANSITION_REASONS: &[&str] =
-    &["installed", "lost", "expired", "fenced", "stalled", "suspended", "resigned", "shutdown", "not_installed"];
 
 /// The label of an own type, whose match is exhaustive: a new variant without a value does not compile.
 macro_rules! label {
@@ -59,28 +57,6 @@ macro_rules! labels {
 }
 
 labels! {
-    /// How a candidacy ended.
-    ElectionOutcome as "outcome" {
-        /// Lease won and term installed.
-        Won = "won",
-        /// Another holds the lease: the normal end.
-        Lost = "lost",
-        /// Lease won, term not installed: refused, or not done before trust ended.
-        NotInstalled = "not_installed",
-        /// No answer from Redis.
-        Error = "error",
-    }
-
-    /// What a renewal came to.
-    RenewalOutcome as "outcome" {
-        /// Extended.
-        Ok = "ok",
-        /// No answer, or an error: passing, tried again.
-        Failed = "failed",
-        /// The script's own answer: the lease is no longer ours.
-        Lost = "lost",
-    }
-
     /// What a replica asked to write when Postgres refused its term.
     WriteOperation as "operation" {
         /// Entering a term, before any write.
@@ -159,22 +135,6 @@ labels! {
         Skipped = "skipped",
     }
 
-    /// A step of a run.
-    Step as "step" {
-        /// A file: parse, prove, store.
-        Ingest = "ingest",
-        /// A source of book entries.
-        Book = "book",
-        /// What an account-day is computed from.
-        Manifest = "manifest",
-        /// Matching.
-        Match = "match",
-        /// Proofs, breaks, ageing.
-        Close = "close",
-        /// The report's bytes.
-        Report = "report",
-    }
-
     /// How one attempt at a step ended.
     StepOutcome as "outcome" {
         /// Committed with its checkpoint.
@@ -242,6 +202,45 @@ labels! {
     }
 }
 
+label!(ElectionOutcome, "outcome", { Won = "won", Held = "held", Error = "error" });
+
+label!(RenewalOutcome, "outcome", { Ok = "ok", Lost = "lost", Timeout = "timeout", Error = "error" });
+
+label!(Reason, "reason", {
+    Won = "won",
+    Installed = "installed",
+    Lost = "lost",
+    Expired = "expired",
+    Fenced = "fenced",
+    Stalled = "stalled",
+    Suspended = "suspended",
+    Resigned = "resigned",
+    Shutdown = "shutdown",
+    InstallRefused = "install_refused",
+    InstallFailed = "install_failed",
+});
+
+label!(Ineligible, "reason", {
+    PostgresUnreachable = "postgres_unreachable",
+    PostgresInRecovery = "postgres_in_recovery",
+    PostgresReadOnly = "postgres_read_only",
+    SchemaUnknown = "schema_unknown",
+    PrivilegesUnsound = "privileges_unsound",
+    InboxUnreadable = "inbox_unreadable",
+    Resigned = "resigned",
+    NeverLeads = "never_leads",
+    OldWorkAlive = "old_work_alive",
+});
+
+label!(Step, "step", {
+    Ingest = "ingest",
+    Book = "book",
+    Manifest = "manifest",
+    Match = "match",
+    Close = "close",
+    Report = "report",
+});
+
 label!(Side, "side", { Bank = "bank", Book = "book" });
 
 label!(Rule, "rule", {
@@ -267,7 +266,7 @@ label!(BreakClass, "class", {
     BookChanged = "book_changed",
 });
 
-label!(ProofId, "proof", { P1 = "p1", P2 = "p2", P3 = "p3", P4 = "p4", P5 = "p5", P6 = "p6", P7 = "p7" });
+label!(ProofId, "proof", { P1 = "P1", P2 = "P2", P3 = "P3", P4 = "P4", P5 = "P5", P6 = "P6", P7 = "P7" });
 
 label!(ProofStatus, "status", {
     Proved = "proved",
@@ -294,18 +293,29 @@ impl LabelDeclaration {
 mod tests {
     use super::*;
 
-    #[test]
-    fn rules_and_sides_carry_the_same_name_in_metrics_as_in_reports() {
-        for rule in [Rule::Reversal, Rule::StrongReference, Rule::RareToken, Rule::AmountWindow] {
-            assert_eq!(rule.value(), rule.name());
+    /// The values of a label beside the names that its own room gives.
+    fn same<L: Label>(name: impl Fn(&L) -> &'static str) {
+        for (one, value) in L::ALL.iter().zip(L::VALUES) {
+            assert_eq!(name(one), *value);
         }
-        assert_eq!(Side::Bank.value(), Side::Bank.name());
-        assert_eq!(Side::Book.value(), Side::Book.name());
+    }
+
+    #[test]
+    fn a_word_in_metrics_is_the_same_in_logs_history_and_reports() {
+        same::<ElectionOutcome>(|one| one.name());
+        same::<RenewalOutcome>(|one| one.name());
+        same::<Reason>(|one| one.name());
+        same::<Ineligible>(|one| one.name());
+        same::<Step>(|one| one.name());
+        same::<Side>(|one| one.name());
+        same::<Rule>(|one| one.name());
+        same::<ProofId>(|one| one.name());
+        same::<ProofStatus>(|one| one.name());
     }
 
     #[test]
     fn break_classes_carry_the_same_name_in_metrics_as_in_json_but_in_lower_case() {
-        for class in [BreakClass::MissingInBank, BreakClass::DupBook, BreakClass::BookChanged] {
+        for class in BreakClass::ALL {
             let json = serde_json::to_value(class).unwrap();
             assert_eq!(json.as_str().unwrap().to_lowercase(), class.value());
         }

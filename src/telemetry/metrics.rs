@@ -14,13 +14,17 @@ use super::catalogue::{self, CATALOGUE, Kind, Metric};
 use super::exposition::Page;
 use super::facts::{ClusterFacts, Local};
 use super::labels::{
-    AccountDayOutcome, CronTick, Dependency, ElectionOutcome, ErrorKind, FileOutcome, Label, LineOutcome, LogLevel,
-    RenewalOutcome, RunOutcome, ScheduledDate, Step, StepOutcome, TRANSITION_REASONS, WriteOperation,
+    AccountDayOutcome, CronTick, Dependency, ErrorKind, FileOutcome, Label, LineOutcome, LogLevel, RunOutcome,
+    ScheduledDate, StepOutcome, WriteOperation,
 };
 use super::process;
 use crate::election::LeaseName;
+use crate::election::reason::{ElectionOutcome, Reason, RenewalOutcome};
+use crate::election::timing::Timings;
+use crate::instant::Boot;
 use crate::matching::{BreakClass, Rule, Side};
 use crate::proof::{ProofId, ProofStatus};
+use crate::run::plan::Step;
 
 /// What is served at `/metrics`. Cheap to clone; all clones are one.
 #[derive(Clone)]
@@ -33,7 +37,7 @@ pub struct Telemetry {
 /// Cluster facts, and when they were read.
 struct Reading {
     facts: ClusterFacts,
-    at: Duration,
+    at: Boot,
 }
 
 /// Which build this is.
@@ -43,17 +47,6 @@ pub struct BuildInfo {
     pub version: &'static str,
     /// The commit, where the build knew it.
     pub revision: &'static str,
-}
-
-/// The lease's timings, as set.
-#[derive(Debug, Clone, Copy)]
-pub struct LeaseTimings {
-    /// Setting `lease.ttl`.
-    pub ttl: Duration,
-    /// Setting `lease.heartbeat`.
-    pub heartbeat: Duration,
-    /// Setting `lease.margin`.
-    pub margin: Duration,
 }
 
 /// The recorder could not be installed.
@@ -111,7 +104,7 @@ impl Telemetry {
         let mut page = Page::after(self.handle.render(), &self.lease);
         page.local(local);
         if let Some(reading) = self.facts.read().unwrap_or_else(PoisonError::into_inner).as_ref() {
-            page.cluster(&reading.facts, local.at.saturating_sub(reading.at));
+            page.cluster(&reading.facts, local.at.since(reading.at));
         }
         if let Some(usage) = process::usage() {
             page.process(&usage);
@@ -119,9 +112,9 @@ impl Telemetry {
         page.finish()
     }
 
-    /// Takes facts read from Postgres at `at`, on the boot clock. They are told until newer ones come, or until they
+    /// Takes facts read from Postgres at `at`. They are told until newer ones come, or until they
     /// are five minutes old.
-    pub fn publish(&self, facts: ClusterFacts, at: Duration) {
+    pub fn publish(&self, facts: ClusterFacts, at: Boot) {
         *self.facts.write().unwrap_or_else(PoisonError::into_inner) = Some(Reading { facts, at });
     }
 
@@ -140,13 +133,13 @@ impl std::fmt::Debug for Telemetry {
 // === What happens, in the words of those to whom it happens ===
 
 /// The lease's timings, once, at start.
-pub fn lease_timings(timings: LeaseTimings) {
+pub fn lease_timings(timings: &Timings) {
     gauge!(catalogue::LEASE_TTL.name).set(timings.ttl.as_secs_f64());
     gauge!(catalogue::LEASE_HEARTBEAT.name).set(timings.heartbeat.as_secs_f64());
     gauge!(catalogue::LEASE_MARGIN.name).set(timings.margin.as_secs_f64());
 }
 
-/// A candidacy ended.
+/// An attempt to win the lease was answered, or failed.
 pub fn election(outcome: ElectionOutcome) {
     counter!(catalogue::ELECTIONS.name, &label(outcome)).increment(1);
 }
@@ -156,12 +149,9 @@ pub fn leader_changed() {
     counter!(catalogue::LEADER_CHANGES.name).increment(1);
 }
 
-/// This replica's state changed, for one of [`TRANSITION_REASONS`]. Another reason is a bug, and is not counted.
-pub fn transition(reason: &'static str) {
-    debug_assert!(TRANSITION_REASONS.contains(&reason), "{reason} is not on the closed list");
-    if TRANSITION_REASONS.contains(&reason) {
-        counter!(catalogue::TRANSITIONS.name, "reason" => reason).increment(1);
-    }
+/// This replica's state changed.
+pub fn transition(reason: Reason) {
+    counter!(catalogue::TRANSITIONS.name, &label(reason)).increment(1);
 }
 
 /// A term of this replica ended after `lasted`.
@@ -309,11 +299,7 @@ mod tests {
         let handle = recorder.handle();
         metrics::with_local_recorder(&recorder, || {
             begin("node-1", BuildInfo { version: "0.1.0", revision: "unknown" });
-            lease_timings(LeaseTimings {
-                ttl: Duration::from_secs(15),
-                heartbeat: Duration::from_secs(4),
-                margin: Duration::from_secs(1),
-            });
+            lease_timings(&Timings::default());
             record();
         });
         Telemetry { handle, lease: Arc::new(lease), facts: Arc::default() }
@@ -329,13 +315,17 @@ mod tests {
     }
 
     fn local(at: u64) -> Local {
-        Local { at: Duration::from_secs(at), ..Local::default() }
+        Local { at: boot(at), ..Local::default() }
+    }
+
+    fn boot(seconds: u64) -> Boot {
+        Boot::from_duration(Duration::from_secs(seconds))
     }
 
     #[test]
     fn a_scrape_passes_promtool() {
         let telemetry = telemetry(|| {});
-        telemetry.publish(facts(), Duration::ZERO);
+        telemetry.publish(facts(), Boot::ZERO);
         let page = telemetry.render(&local(1));
         let mut promtool = Command::new("promtool")
             .args(["check", "metrics"])
@@ -357,7 +347,7 @@ mod tests {
     #[test]
     fn every_declared_series_exists_from_the_start_and_counts_from_zero() {
         let telemetry = telemetry(|| {});
-        telemetry.publish(facts(), Duration::ZERO);
+        telemetry.publish(facts(), Boot::ZERO);
         let page = telemetry.render(&local(1));
         for metric in CATALOGUE {
             assert!(page.contains(&format!("# HELP {} ", metric.name)), "{} has no help", metric.name);
@@ -379,7 +369,7 @@ mod tests {
     #[test]
     fn nothing_is_exported_that_the_catalogue_does_not_declare() {
         let telemetry = telemetry(|| {});
-        telemetry.publish(facts(), Duration::ZERO);
+        telemetry.publish(facts(), Boot::ZERO);
         for line in telemetry.render(&local(1)).lines().filter_map(|line| line.strip_prefix("# TYPE ")) {
             let name = line.split(' ').next().unwrap();
             assert!(CATALOGUE.iter().any(|metric| metric.name == name), "{name} is not declared");
@@ -391,11 +381,11 @@ mod tests {
         let telemetry = telemetry(|| {});
         let token = "counterfoil_leader_fencing_token{lease=\"reconciliation\"} 7";
         assert!(!telemetry.render(&local(0)).contains("counterfoil_leader_fencing_token"));
-        telemetry.publish(facts(), Duration::from_secs(100));
+        telemetry.publish(facts(), boot(100));
         assert!(telemetry.render(&local(101)).contains(token));
-        let last = Duration::from_secs(100) + FACTS_LIFE;
-        assert!(telemetry.render(&local(last.as_secs())).contains(token));
-        assert!(!telemetry.render(&local(last.as_secs() + 1)).contains("counterfoil_leader_fencing_token"));
+        let last = 100 + FACTS_LIFE.as_secs();
+        assert!(telemetry.render(&local(last)).contains(token));
+        assert!(!telemetry.render(&local(last + 1)).contains("counterfoil_leader_fencing_token"));
     }
 
     #[test]

@@ -17,11 +17,11 @@ mod process;
 
 pub use facts::{ClusterFacts, Local, RunFacts};
 pub use labels::{
-    AccountDayOutcome, AccountDayState, CronTick, Dependency, ElectionOutcome, ErrorKind, FileOutcome, Label,
-    LineOutcome, LogLevel, RenewalOutcome, RunOutcome, ScheduledDate, Step, StepOutcome, WriteOperation,
+    AccountDayOutcome, AccountDayState, CronTick, Dependency, ErrorKind, FileOutcome, Label, LineOutcome, LogLevel,
+    RunOutcome, ScheduledDate, StepOutcome, WriteOperation,
 };
 pub use metrics::{
-    BuildInfo, InstallError, LeaseTimings, Telemetry, account_day, attempt, breaks, cron_tick, dependency_error,
-    election, evicted, fencing_rejection, file, install, leader_changed, lease_timings, lines, log_message, matches,
-    panicked, proof, renewal, resumed, run, scheduled_date, step, tenure, transition,
+    BuildInfo, InstallError, Telemetry, account_day, attempt, breaks, cron_tick, dependency_error, election, evicted,
+    fencing_rejection, file, install, leader_changed, lease_timings, lines, log_message, matches, panicked, proof,
+    renewal, resumed, run, scheduled_date, step, tenure, transition,
 };

@@ -23,6 +23,7 @@ pub mod cli;
 pub mod clock;
 pub mod db;
 pub mod election;
+pub mod http;
 pub mod inbox;
 pub mod outbox;
 pub mod run;

@@ -1,5 +1,7 @@
 //! The command line: one file a subcommand. Reads go to stdout, errors to stderr with what to do next.
 
+mod healthcheck;
+
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -15,7 +17,9 @@ pub struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    Healthcheck(healthcheck::Healthcheck),
+}
 
 /// How a command ended, and its exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +44,9 @@ pub struct UsageError(pub String);
 impl Cli {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<Exit> {
-        match self.command {}
+        match self.command {
+            Command::Healthcheck(command) => command.run(),
+        }
     }
 }
 

@@ -141,6 +141,11 @@ impl Timings {
         (self.ttl / 20).min(Duration::from_millis(300))
     }
 
+    /// How long one install may wait for the lease's lock before the candidate evicts.
+    pub fn install_bound(&self) -> Duration {
+        (self.ttl / 5).min(Duration::from_secs(3))
+    }
+
     /// The longest pause between two renewals: a heartbeat and a fifth.
     pub fn longest_pause(&self) -> Duration {
         self.heartbeat.saturating_add(self.heartbeat / 5)

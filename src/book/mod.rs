@@ -3,14 +3,38 @@
 //! Amounts are signed as everywhere: a debit to the cash account is `+`, a credit `−`. An entry is known by (source,
 //! account, id); the same id with other content is a new revision of it.
 
+mod amount;
+mod balances;
+mod cells;
 pub mod date;
+mod entries;
+mod header;
+mod json;
 pub mod profile;
+mod read;
+mod suggest;
+mod table;
+#[cfg(test)]
+mod tests;
 
 use chrono::NaiveDate;
 
-use crate::diagnostic::Diagnostic;
+use self::profile::Profile;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::money::Money;
 use crate::reference::Reference;
+
+pub use read::parse;
+
+/// What a book reader is given.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// The file's bytes.
+    pub bytes: &'a [u8],
+    /// The declared dialect of CSV; without one, the plain format of a book file. JSON lines, and files with the plain
+    /// format's own header, are read as what they are, whatever the profile.
+    pub profile: Option<&'a Profile>,
+}
 
 /// One posting of the company's ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +77,7 @@ pub struct LedgerBalance {
 }
 
 /// What came out of a book file. An error among the diagnostics means that the file is refused; then the rest is empty.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ParsedBook {
     /// Its postings, in file order.
     pub lines: Vec<BookLine>,
@@ -61,4 +85,13 @@ pub struct ParsedBook {
     pub balances: Vec<LedgerBalance>,
     /// Findings.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+// === impl ParsedBook ===
+
+impl ParsedBook {
+    /// Was the file refused? Then nothing of it was taken.
+    pub fn is_refused(&self) -> bool {
+        self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
 }

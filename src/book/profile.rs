@@ -41,7 +41,7 @@ pub struct Profile {
     pub indicator_out: Vec<String>,
     /// Lines before the header (or the first record) that are left out.
     pub skip: u32,
-    /// Records at the end that are left out: totals, remarks.
+    /// Lines at the end, blank ones not counted, that are left out: totals, remarks.
     pub footer: u32,
 }
 
@@ -212,6 +212,9 @@ impl Profile {
             if (self.sign == Sign::Indicator) != has(Field::Indicator) {
                 say("sign = \"indicator\" and a column for indicator need each other".to_owned());
             }
+        }
+        if self.sign == Sign::Inverse && has(Field::Debit) {
+            say("sign = \"inverse\" beside columns for debit and credit: those have their direction already".to_owned());
         }
         for both in self.indicator_in.iter().filter(|text| self.indicator_out.contains(text)) {
             say(format!("{both:?} is in indicator_in and in indicator_out"));

@@ -1,0 +1,116 @@
+//! Which column holds which field: from the file's own header, or from the profile's `columns`.
+
+use super::profile::{Column, Field, Profile};
+use super::table::Row;
+use crate::diagnostic::{Diagnostic, Severity};
+
+/// Columns by field, and what the file is.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// The column of each field, from 0.
+    pub(super) columns: [Option<usize>; Field::ALL.len()],
+    /// Balances of the ledger, not postings.
+    pub(super) balances: bool,
+}
+
+// === impl Layout ===
+
+impl Layout {
+    /// From the first record (a header, unless the profile says that there is none). Findings name every column that is
+    /// missing or unknown.
+    pub(super) fn of(first: &Row<'_>, profile: &Profile) -> Result<Self, Vec<Diagnostic>> {
+        let mut found = Vec::new();
+        let mut say = |index: usize, problem: String| {
+            let (line, column) = first.place(index);
+            found.push(Diagnostic::new(Severity::Error, "HEADER", problem).at(line, column));
+        };
+        let mut columns = [None; Field::ALL.len()];
+        if profile.columns.is_empty() {
+            for index in 0..first.len() {
+                let name = first.field(index);
+                match Field::from_name(name) {
+                    Some(Field::Indicator) | None => {
+                        say(
+                            index,
+                            format!(
+                                "found the column {name:?}, expected names of a book file: {}",
+                                Self::plain_names()
+                            ),
+                        );
+                    }
+                    Some(field) if columns[field as usize].is_some() => {
+                        say(index, format!("found the column {field} twice"));
+                    }
+                    Some(field) => columns[field as usize] = Some(index),
+                }
+            }
+        } else {
+            for (field, column) in &profile.columns {
+                let index = match column {
+                    Column::Number(number) => usize::try_from(*number).ok().map(|number| number.wrapping_sub(1)),
+                    Column::Name(name) => {
+                        let mut named = (0..first.len()).filter(|index| first.field(*index) == name.trim());
+                        let index = named.next();
+                        if let Some(again) = named.next() {
+                            say(again, format!("found the column {name:?} twice, expected once, for {field}"));
+                        }
+                        index
+                    }
+                };
+                match index.filter(|index| *index < first.len()) {
+                    Some(index) => columns[*field as usize] = Some(index),
+                    // Postings and balances may share a profile: each has only its own columns.
+                    None if *field == Field::Closing => {}
+                    None => {
+                        let shown = match column {
+                            Column::Number(number) => {
+                                format!("{number}, and the first record has {} fields", first.len())
+                            }
+                            Column::Name(name) => format!("{name:?}"),
+                        };
+                        say(0, format!("found no column {shown}, expected it for {field}"));
+                    }
+                }
+            }
+        }
+        let has = |field: Field| columns[field as usize].is_some();
+        let amount = has(Field::Amount) || has(Field::Debit) || has(Field::Credit);
+        let balances = has(Field::Closing) && !amount;
+        if has(Field::Closing) && amount {
+            say(0, "found closing beside amounts: a file has postings or balances, not both".to_owned());
+        }
+        let mut required = vec![Field::Date];
+        if profile.account.is_none() {
+            required.push(Field::Account);
+        }
+        if profile.currency.is_none() {
+            required.push(Field::Currency);
+        }
+        if !balances {
+            required.push(Field::Id);
+            match (has(Field::Amount), has(Field::Debit), has(Field::Credit)) {
+                (false, false, false) => required.push(Field::Amount),
+                (false, true, false) => required.push(Field::Credit),
+                (false, false, true) => required.push(Field::Debit),
+                (true, false, false) | (false, true, true) => {}
+                (true, _, _) => say(0, "found amount beside debit or credit, expected one of them".to_owned()),
+            }
+        }
+        for field in required.into_iter().filter(|field| !has(*field)) {
+            say(0, format!("found no column for {field}"));
+        }
+        if found.is_empty() { Ok(Self { columns, balances }) } else { Err(found) }
+    }
+
+    /// Is this the header of plain ledger balances?
+    pub(super) fn is_plain_balances(line: &str) -> bool {
+        let mut names: Vec<_> = line.split(',').map(|name| Field::from_name(name.trim())).collect();
+        names.sort();
+        names == [Some(Field::Account), Some(Field::Date), Some(Field::Currency), Some(Field::Closing)]
+    }
+
+    fn plain_names() -> String {
+        let names = Field::ALL.iter().filter(|field| **field != Field::Indicator).map(|field| field.name());
+        names.collect::<Vec<_>>().join(", ")
+    }
+}

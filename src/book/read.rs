@@ -1,0 +1,172 @@
+//! A book file from its first byte to its last: told apart by content, read whole or refused whole.
+
+use super::cells::{Cells, Reading};
+use super::header::Layout;
+use super::profile::{Field, Profile};
+use super::table::{Row, Table, decode};
+use super::{Input, ParsedBook, balances, entries, json, suggest};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+
+/// Reads a book file: postings or ledger balances, as CSV or as JSON lines. Total: any bytes end in a book or in
+/// located findings; where one of them is an error, nothing is taken, and if some profile would read the file, its lines
+/// are among the findings.
+pub fn parse(input: &Input<'_>) -> ParsedBook {
+    let plain = Profile::default();
+    let mut parsed = read(input.bytes, input.profile.unwrap_or(&plain));
+    if parsed.is_refused() {
+        parsed.lines.clear();
+        parsed.balances.clear();
+        parsed.diagnostics.extend(suggest::profiles(input.bytes));
+    }
+    parsed
+}
+
+/// As [`parse`], without suggestions.
+pub(super) fn read(bytes: &[u8], profile: &Profile) -> ParsedBook {
+    let plain = Profile::default();
+    let start = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    // JSON is UTF-8 by its own standard, whatever a profile of CSV files says.
+    let profile = if is_json(start) || is_plain_balances(start, profile) { &plain } else { profile };
+    match decode(bytes, profile.encoding) {
+        Ok(text) => read_text(&text, profile, Stop::Never),
+        Err(diagnostic) => ParsedBook { diagnostics: vec![diagnostic], ..ParsedBook::default() },
+    }
+}
+
+/// When to stop reading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// At the end: every finding is told.
+    Never,
+    /// At the first error: somebody only asks whether there is one.
+    AtFirstError,
+}
+
+/// As [`read`], of a text that was decoded.
+pub(super) fn read_text(text: &str, profile: &Profile, stop: Stop) -> ParsedBook {
+    let mut reading = Reading { profile, diagnostics: Diagnostics::default() };
+    let mut parsed = ParsedBook::default();
+    if text.trim_start().is_empty() {
+        reading.diagnostics.error("EMPTY", "found nothing in the file, expected a header or a JSON object");
+    } else if is_json(text.as_bytes()) {
+        read_json(text, &mut reading, &mut parsed);
+    } else {
+        read_csv(text, &mut reading, &mut parsed, stop);
+    }
+    if !reading.diagnostics.has_errors() {
+        if parsed.lines.is_empty() && parsed.balances.is_empty() {
+            let message = "the file has a header and no record: it says nothing about any day";
+            reading.diagnostics.push(Diagnostic::new(Severity::Warning, "NO_RECORDS", message));
+        }
+        parsed.lines = entries::without_duplicates(parsed.lines, &mut reading.diagnostics);
+        parsed.balances = balances::without_duplicates(parsed.balances, &mut reading.diagnostics);
+    }
+    parsed.diagnostics = reading.diagnostics.into_vec();
+    parsed
+}
+
+fn is_json(bytes: &[u8]) -> bool {
+    matches!(bytes.iter().find(|byte| !byte.is_ascii_whitespace()), Some(b'{' | b'['))
+}
+
+/// Ledger balances with the plain format's own header, beside postings of a profile that cannot mean them: a ledger
+/// that exports its postings in a dialect need not export its balances in it.
+fn is_plain_balances(bytes: &[u8], profile: &Profile) -> bool {
+    let may_be_meant =
+        profile.columns.is_empty() && profile.header && profile.delimiter == Profile::default().delimiter;
+    let first_line = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
+    !may_be_meant && std::str::from_utf8(first_line).is_ok_and(Layout::is_plain_balances)
+}
+
+fn read_json(text: &str, reading: &mut Reading<'_>, parsed: &mut ParsedBook) {
+    let mut ordinal = 0_u32;
+    for (line, text) in (1_u32..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
+        ordinal += 1;
+        let object = match json::object(text, line) {
+            Ok(object) => object,
+            Err(diagnostics) => {
+                reading.take(diagnostics);
+                continue;
+            }
+        };
+        if object.is_balance() {
+            parsed.balances.extend(balances::read(&object, reading));
+        } else {
+            parsed.lines.extend(entries::read(&object, reading, ordinal));
+        }
+    }
+}
+
+fn read_csv(text: &str, reading: &mut Reading<'_>, parsed: &mut ParsedBook, stop: Stop) {
+    let profile = reading.profile;
+    let mut table = match Table::new(text, profile) {
+        Ok(table) => table,
+        Err(diagnostic) => return reading.diagnostics.push(diagnostic),
+    };
+    let mut layout = None;
+    let mut ordinal = 0_u32;
+    while let Some(row) = table.next() {
+        if stop == Stop::AtFirstError && reading.diagnostics.has_errors() {
+            return;
+        }
+        let row = match row {
+            Ok(row) => row,
+            Err(diagnostic) => {
+                reading.diagnostics.push(diagnostic);
+                continue;
+            }
+        };
+        let layout = match &layout {
+            Some(layout) => layout,
+            None => match Layout::of(&row, profile) {
+                Err(diagnostics) => {
+                    reading.take(diagnostics);
+                    return;
+                }
+                Ok(found) => {
+                    let found = &*layout.insert(found);
+                    if profile.header {
+                        continue;
+                    }
+                    found
+                }
+            },
+        };
+        ordinal += 1;
+        let cells = Record { row: &row, layout };
+        if layout.balances {
+            parsed.balances.extend(balances::read(&cells, reading));
+        } else {
+            parsed.lines.extend(entries::read(&cells, reading, ordinal));
+        }
+    }
+    if layout.is_none() && !reading.diagnostics.has_errors() {
+        reading.diagnostics.error("EMPTY", "found no record, expected a header");
+    }
+}
+
+/// A CSV record under a layout.
+struct Record<'r, 't> {
+    row: &'r Row<'t>,
+    layout: &'r Layout,
+}
+
+impl Cells for Record<'_, '_> {
+    fn get(&self, field: Field) -> Option<&str> {
+        Some(self.row.field(self.layout.columns[field as usize]?)).filter(|text| !text.is_empty())
+    }
+
+    fn place(&self, field: Field) -> (u32, Option<u32>) {
+        match self.layout.columns[field as usize] {
+            Some(index) => {
+                let (line, column) = self.row.place(index);
+                (line, Some(column))
+            }
+            None => (self.row.line, None),
+        }
+    }
+
+    fn line(&self) -> u32 {
+        self.row.line
+    }
+}

@@ -4,12 +4,34 @@
 //! in which they came. Strongest evidence first, over all lines; a line is consumed once; a tie is never decided by luck
 //! (`domain.md` §7).
 
+mod board;
+mod explain;
+mod fingerprint;
+mod near;
+mod normalise;
+mod passes;
+mod residue;
+mod reversal;
+mod rules;
+mod strong;
+mod ties;
+mod token;
+mod window;
+mod words;
+
+#[cfg(test)]
+mod claims;
+#[cfg(test)]
+mod properties;
+
+use std::borrow::Cow;
 use std::fmt;
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 use crate::calendar::Calendar;
+use crate::money::Currency;
 use crate::reference::Reference;
 use crate::statement::Counterparty;
 
@@ -74,6 +96,8 @@ pub struct Input<'a> {
     pub bank: &'a [OpenLine],
     /// Open book lines.
     pub book: &'a [OpenLine],
+    /// The account's currency: what its minor units are called in sentences.
+    pub currency: Currency,
     /// The account's calendar: windows are in its business days.
     pub calendar: &'a Calendar,
     /// The rules.
@@ -92,13 +116,14 @@ pub struct Outcome {
 /// Lines that are one payment, or may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
-    /// 16 hex of SHA-256 of rule name and sorted leg ids.
+    /// 16 hex: the first 8 bytes of SHA-256 of the rule's name, and of a NUL byte and the id for each leg of either side,
+    /// in the order of the ids' bytes.
     pub id: String,
     /// Which rule.
     pub rule: Rule,
     /// Confirmed or suggested.
     pub status: MatchStatus,
-    /// Ids of the bank legs, in canonical order.
+    /// Ids of the bank legs, in canonical order. Empty in a match within the books.
     pub bank: Vec<String>,
     /// Ids of the book legs, in canonical order.
     pub book: Vec<String>,
@@ -136,7 +161,7 @@ pub enum Rule {
     AmountWindow,
 }
 
-/// Why lines were matched.
+/// Why lines were matched. [`Match::sentence`] says it in words.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     /// What was compared, with both values.
@@ -145,18 +170,16 @@ pub struct Explanation {
     pub candidates: u32,
     /// One of k × k lines that are equal in all that is compared: any pairing proves the same.
     pub interchangeable: bool,
-    /// The same as a sentence.
-    pub text: String,
 }
 
 /// One thing that was compared.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
-    /// Its name: a reference kind, `amount`, `date`, `token`.
-    pub name: String,
-    /// The bank's value.
+    /// Its name: a reference kind, `token`, `reverses`, `amount`, `date`.
+    pub name: Cow<'static, str>,
+    /// The bank's value. In a match within the books: the value of the entry that was voided.
     pub bank: String,
-    /// The book's value.
+    /// The book's value. In a match within the books: the value of the void.
     pub book: String,
 }
 
@@ -231,12 +254,13 @@ pub struct RuleSet {
     pub rare_token_limit: u32,
 }
 
-// === impl RuleSet ===
-
-impl Default for RuleSet {
-    fn default() -> Self {
-        Self { book_precedes_bank: 5, book_follows_bank: 1, rare_token_limit: 50 }
+/// Matches what can be matched, and says of every other line why it stays open. Pure, total and deterministic.
+pub fn reconcile(input: &Input<'_>) -> Outcome {
+    let mut board = board::Board::new(input);
+    for pass in passes::ORDER {
+        pass(&mut board);
     }
+    Outcome { matches: explain::matches(&board), residue: residue::residue(&board) }
 }
 
 // === impl Rule ===

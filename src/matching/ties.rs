@@ -1,0 +1,214 @@
+//! Which pairs are certain, which are interchangeable, and which are ties.
+//!
+//! A pass hands in edges: pairs of lines that its evidence allows. An edge whose ends have no other is a pair. A block
+//! of k × k edges between lines that are equal in all that is compared is paired in canonical order: any pairing proves
+//! the same. Every other block is a tie, and nothing in it is paired. So the answer depends on the set of edges alone.
+
+use super::board::{Board, Fate, NONE, State};
+use super::rules::EDGES_PER_BLOCK;
+use super::{OpenLine, Rule, Side};
+use crate::statement::text::folded;
+
+/// What a pass found.
+#[derive(Debug, Default)]
+pub(super) struct Edges {
+    edges: Vec<Edge>,
+}
+
+/// Two lines that may be one payment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Edge {
+    bank: u32,
+    book: u32,
+    evidence: u32,
+}
+
+/// How the evidence of edges between the same two lines becomes one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Evidence {
+    /// A set of typed kinds whose values agree: all of them.
+    Kinds,
+    /// The place of a token: the first.
+    Token,
+}
+
+/// On a line's first neighbour: it has others.
+const SEVERAL: u32 = 1 << 31;
+
+// === impl Edges ===
+
+impl Edges {
+    /// Adds an edge.
+    pub(super) fn push(&mut self, bank: u32, book: u32, evidence: u32) {
+        self.edges.push(Edge { bank, book, evidence });
+    }
+
+    /// Decides all of them. Vetoed edges are none.
+    pub(super) fn resolve(self, board: &mut Board<'_>, rule: Rule, evidence: Evidence) {
+        if self.edges.is_empty() {
+            return;
+        }
+        let mut first_of_bank = vec![NONE; board.bank.len() as usize];
+        let mut first_of_book = vec![NONE; board.book.len() as usize];
+        let mut merged = vec![0; if evidence == Evidence::Kinds { first_of_bank.len() } else { 0 }];
+        let meet = |first: &mut u32, other: u32| {
+            if *first == NONE {
+                *first = other;
+            } else if *first & !SEVERAL != other {
+                *first |= SEVERAL;
+            }
+        };
+        for edge in &self.edges {
+            meet(&mut first_of_bank[edge.bank as usize], edge.book);
+            meet(&mut first_of_book[edge.book as usize], edge.bank);
+            if let Some(kinds) = merged.get_mut(edge.bank as usize) {
+                *kinds |= edge.evidence;
+            }
+        }
+        // Where a block has two edges or more, each of them has an end with two or more.
+        let mut blocks = Vec::new();
+        for edge in &self.edges {
+            if first_of_bank[edge.bank as usize] != edge.book || first_of_book[edge.book as usize] != edge.bank {
+                blocks.push(*edge);
+                continue;
+            }
+            if board.bank.state[edge.bank as usize] == State::Consumed {
+                continue; // The same two lines, by a second reference.
+            }
+            let agreed = merged.get(edge.bank as usize).copied().unwrap_or(0);
+            let typed = board.bank.typed[edge.bank as usize] & board.book.typed[edge.book as usize];
+            // Kinds whose values agree cannot contradict each other: most pairs need no look at the lines.
+            if u32::from(typed) & !agreed == 0 || !board.vetoed(edge.bank, edge.book) {
+                single(board, rule, *edge);
+            }
+        }
+        if !blocks.is_empty() {
+            resolve_blocks(board, rule, blocks);
+        }
+    }
+}
+
+/// An edge whose ends have no other.
+fn single(board: &mut Board<'_>, rule: Rule, edge: Edge) {
+    let Edge { bank, book, evidence } = edge;
+    if board.bank.is_open(bank) && board.book.is_open(book) {
+        let fate = Fate { other: NONE, candidates: 1, evidence, rule, interchangeable: false };
+        board.pair(bank, book, fate);
+    } else {
+        // An end that is tied by stronger evidence is not to be had by weaker.
+        board.tie(Side::Bank, bank, book, 1, rule);
+        board.tie(Side::Book, book, bank, 1, rule);
+    }
+}
+
+/// Edges that share ends.
+fn resolve_blocks(board: &mut Board<'_>, rule: Rule, mut edges: Vec<Edge>) {
+    edges.sort_unstable();
+    edges.dedup_by_key(|edge| (edge.bank, edge.book));
+    edges.retain(|edge| !board.vetoed(edge.bank, edge.book));
+    let mut banks: Vec<u32> = edges.iter().map(|edge| edge.bank).collect();
+    banks.dedup();
+    let mut books: Vec<u32> = edges.iter().map(|edge| edge.book).collect();
+    books.sort_unstable();
+    books.dedup();
+    let mut forest = Forest::new(banks.len() + books.len());
+    let place = |lines: &[u32], line: u32| lines.binary_search(&line).unwrap_or(0);
+    for edge in &edges {
+        forest.join(place(&banks, edge.bank), banks.len() + place(&books, edge.book));
+    }
+    // Stable: within a block the edges stay in the order of bank, then book.
+    let mut rooted: Vec<(usize, Edge)> =
+        edges.into_iter().map(|edge| (forest.root(place(&banks, edge.bank)), edge)).collect();
+    rooted.sort_by_key(|(root, _)| *root);
+    for block in rooted.chunk_by(|a, b| a.0 == b.0) {
+        resolve_block(board, rule, block);
+    }
+}
+
+fn resolve_block(board: &mut Board<'_>, rule: Rule, block: &[(usize, Edge)]) {
+    if let [(_, edge)] = block {
+        return single(board, rule, *edge);
+    }
+    let mut banks: Vec<u32> = block.iter().map(|(_, edge)| edge.bank).collect();
+    banks.dedup();
+    let mut by_book: Vec<(u32, u32)> = block.iter().map(|(_, edge)| (edge.book, edge.bank)).collect();
+    by_book.sort_unstable();
+    let mut books: Vec<u32> = by_book.iter().map(|(book, _)| *book).collect();
+    books.dedup();
+    let open = banks.iter().all(|bank| board.bank.is_open(*bank)) && books.iter().all(|book| board.book.is_open(*book));
+    let complete = banks.len() == books.len() && block.len() == banks.len() * books.len();
+    if open
+        && complete
+        && block.len() <= EDGES_PER_BLOCK
+        && all_equal(banks.iter().map(|bank| board.bank.line(*bank)))
+        && all_equal(books.iter().map(|book| board.book.line(*book)))
+    {
+        let candidates = super::board::rank_from(banks.len());
+        let evidence = block[0].1.evidence;
+        for (bank, book) in banks.iter().zip(&books) {
+            board.pair(*bank, *book, Fate { other: NONE, candidates, evidence, rule, interchangeable: true });
+        }
+        return;
+    }
+    for of_bank in block.chunk_by(|a, b| a.1.bank == b.1.bank) {
+        let edge = of_bank[0].1;
+        board.tie(Side::Bank, edge.bank, edge.book, super::board::rank_from(of_bank.len()), rule);
+    }
+    for of_book in by_book.chunk_by(|a, b| a.0 == b.0) {
+        let (book, first) = of_book[0];
+        board.tie(Side::Book, book, first, super::board::rank_from(of_book.len()), rule);
+    }
+}
+
+/// Are the lines equal in all that is compared? Their ids, and ids that the bank gave them, are not: the other side
+/// knows neither.
+fn all_equal<'a>(mut lines: impl Iterator<Item = &'a OpenLine>) -> bool {
+    let Some(first) = lines.next() else { return true };
+    lines.all(|line| equal(first, line))
+}
+
+fn equal(a: &OpenLine, b: &OpenLine) -> bool {
+    let references = |line: &OpenLine| {
+        let mut kept: Vec<_> =
+            line.references.iter().filter(|reference| !reference.kind().is_bank_assigned()).cloned().collect();
+        kept.sort();
+        kept.dedup();
+        kept
+    };
+    a.date == b.date
+        && a.minor == b.minor
+        && a.reversal == b.reversal
+        && a.reverses == b.reverses
+        && a.group == b.group
+        && a.code == b.code
+        && a.counterparty == b.counterparty
+        && (a.description == b.description || folded(&a.description) == folded(&b.description))
+        && references(a) == references(b)
+}
+
+/// Union-find. The root of a set is its least member, so that sets come in canonical order.
+struct Forest {
+    parent: Vec<usize>,
+}
+
+// === impl Forest ===
+
+impl Forest {
+    fn new(count: usize) -> Self {
+        Self { parent: (0..count).collect() }
+    }
+
+    fn root(&mut self, node: usize) -> usize {
+        let mut at = node;
+        while self.parent[at] != at {
+            self.parent[at] = self.parent[self.parent[at]];
+            at = self.parent[at];
+        }
+        at
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.parent[a.max(b)] = a.min(b);
+    }
+}

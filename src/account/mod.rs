@@ -4,6 +4,7 @@
 //! account-day from what its manifest names: lines taken, positions, proofs.
 
 pub mod book_ledger;
+pub mod day;
 pub mod ledger;
 pub mod lines;
 pub mod readiness;

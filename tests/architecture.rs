@@ -103,7 +103,10 @@ fn nobody_knows_the_command_line() {
 #[test]
 fn money_is_never_a_float() {
     let rooms = ["money.rs", "statement", "book", "matching", "account", "proof.rs", "report"];
-    assert_eq!(named(&rooms, &["f64", "f32"]), Vec::<String>::new());
+    let mut floats = named(&rooms, &["f64", "f32"]);
+    // A reader of JSON must name the visit of a float in order to refuse it.
+    floats.retain(|found| !found.contains("fn visit_f64<E>(self, _: f64)"));
+    assert_eq!(floats, Vec::<String>::new());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! The words that everybody shares are here: the lease's name, the fencing token, the owner of one candidacy.
 
 pub mod elector;
+pub mod lease;
 pub mod reason;
 pub mod self_test;
 pub mod term;

@@ -14,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 pub mod postgres;
+pub mod redis;
 
 /// Why a throw-away server could not be had. The sentence says what to do.
 #[derive(Debug, thiserror::Error)]

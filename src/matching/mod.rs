@@ -294,3 +294,40 @@ impl fmt::Display for Side {
         f.write_str(self.name())
     }
 }
+
+// === impl MatchStatus ===
+
+impl MatchStatus {
+    /// The word in JSON and in the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Suggested => "suggested",
+            Self::Confirmed => "confirmed",
+            Self::Rejected => "rejected",
+            Self::Undone => "undone",
+        }
+    }
+}
+
+// === impl BreakClass ===
+
+impl BreakClass {
+    /// The word in JSON, in the database and in metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MissingInBank => "MISSING_IN_BANK",
+            Self::MissingInBook => "MISSING_IN_BOOK",
+            Self::Amount => "AMOUNT",
+            Self::DateWindow => "DATE_WINDOW",
+            Self::Direction => "DIRECTION",
+            Self::RefConflict => "REF_CONFLICT",
+            Self::Ambiguous => "AMBIGUOUS",
+            Self::DupBank => "DUP_BANK",
+            Self::DupBook => "DUP_BOOK",
+            Self::ReversalUnpaired => "REVERSAL_UNPAIRED",
+            Self::FeeUnbooked => "FEE_UNBOOKED",
+            Self::Unconfirmed => "UNCONFIRMED",
+            Self::BookChanged => "BOOK_CHANGED",
+        }
+    }
+}

@@ -3,7 +3,13 @@
 //! [`AccountOutcome`] is the one shape that everything is rendered from, whether it was computed in memory by
 //! `counterfoil reconcile` or loaded from Postgres by the worker.
 
+pub mod csv;
 pub mod digest;
+pub mod html;
+pub mod json;
+pub mod overview;
+pub mod summary;
+pub mod text;
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};

@@ -1,13 +1,17 @@
 //! An account of the company: how it is found in files, where it starts, and its days.
 //!
-//! [`ledger`] decides which statements chain to what is known (anchors, coverage, occurrences); [`day`] computes one
-//! account-day from what its manifest names: lines taken, positions, proofs.
+//! [`registry`] says which account a file speaks of; [`opening`] reads where an account starts; [`ledger`] decides which
+//! statements chain to what is known (anchors, coverage, occurrences); [`day`] computes one account-day from what its
+//! manifest names: lines taken, positions, proofs.
 
 pub mod book_ledger;
 pub mod day;
+mod discover;
 pub mod ledger;
 pub mod lines;
+pub mod opening;
 pub mod readiness;
+pub mod registry;
 
 use std::fmt;
 use std::sync::Arc;

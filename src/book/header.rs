@@ -4,6 +4,15 @@ use super::profile::{Column, Field, Profile};
 use super::table::Row;
 use crate::diagnostic::{Diagnostic, Severity};
 
+/// What a file may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A book file: postings or ledger balances.
+    Book,
+    /// The items of an account's opening: postings of either side.
+    Items,
+}
+
 /// Columns by field, and what the file is.
 #[derive(Debug)]
 pub(super) struct Layout {
@@ -18,7 +27,7 @@ pub(super) struct Layout {
 impl Layout {
     /// From the first record (a header, unless the profile says that there is none). Findings name every column that is
     /// missing or unknown.
-    pub(super) fn of(first: &Row<'_>, profile: &Profile) -> Result<Self, Vec<Diagnostic>> {
+    pub(super) fn of(first: &Row<'_>, profile: &Profile, shape: Shape) -> Result<Self, Vec<Diagnostic>> {
         let mut found = Vec::new();
         let mut say = |index: usize, problem: String| {
             let (line, column) = first.place(index);
@@ -28,15 +37,10 @@ impl Layout {
         if profile.columns.is_empty() {
             for index in 0..first.len() {
                 let name = first.field(index);
-                match Field::from_name(name) {
-                    Some(Field::Indicator) | None => {
-                        say(
-                            index,
-                            format!(
-                                "found the column {name:?}, expected names of a book file: {}",
-                                Self::plain_names()
-                            ),
-                        );
+                match Field::from_name(name).filter(|field| shape.fields().any(|known| known == *field)) {
+                    None => {
+                        let known: Vec<_> = shape.fields().map(Field::name).collect();
+                        say(index, format!("found the column {name:?}, expected one of {}", known.join(", ")));
                     }
                     Some(field) if columns[field as usize].is_some() => {
                         say(index, format!("found the column {field} twice"));
@@ -86,6 +90,9 @@ impl Layout {
         if profile.currency.is_none() {
             required.push(Field::Currency);
         }
+        if shape == Shape::Items {
+            required.push(Field::Side);
+        }
         if !balances {
             required.push(Field::Id);
             match (has(Field::Amount), has(Field::Debit), has(Field::Credit)) {
@@ -108,9 +115,16 @@ impl Layout {
         names.sort();
         names == [Some(Field::Account), Some(Field::Date), Some(Field::Currency), Some(Field::Closing)]
     }
+}
 
-    fn plain_names() -> String {
-        let names = Field::ALL.iter().filter(|field| **field != Field::Indicator).map(|field| field.name());
-        names.collect::<Vec<_>>().join(", ")
+// === impl Shape ===
+
+impl Shape {
+    /// The columns that a file of this shape may have.
+    pub(super) fn fields(self) -> impl Iterator<Item = Field> {
+        Field::ALL.into_iter().filter(move |field| match self {
+            Self::Book => !matches!(field, Field::Indicator | Field::Side),
+            Self::Items => !matches!(field, Field::Indicator | Field::Account | Field::Currency | Field::Closing),
+        })
     }
 }

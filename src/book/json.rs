@@ -6,6 +6,7 @@ use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAcces
 use std::fmt;
 
 use super::cells::Cells;
+use super::header::Shape;
 use super::profile::Field;
 use crate::diagnostic::{Diagnostic, Severity};
 
@@ -94,8 +95,8 @@ impl<'de> Deserialize<'de> for Named {
                 let mut cells: [Cell; Field::ALL.len()] = Default::default();
                 let mut seen = [false; Field::ALL.len()];
                 while let Some(name) = map.next_key::<String>()? {
-                    let Some(field) = Field::from_name(&name) else {
-                        let known: Vec<_> = Field::ALL.iter().map(|field| field.name()).collect();
+                    let Some(field) = Shape::Book.fields().find(|field| field.name() == name) else {
+                        let known: Vec<_> = Shape::Book.fields().map(Field::name).collect();
                         return Err(de::Error::custom(format!(
                             "unknown name {name:?}, known are {}",
                             known.join(", ")

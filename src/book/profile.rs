@@ -79,6 +79,8 @@ pub enum Field {
     Reverses,
     /// The balance at the end of the day, in a file of ledger balances.
     Closing,
+    /// `bank` or `book`, in a file of an opening's items alone.
+    Side,
 }
 
 /// A column, by the text of its header or by its number from 1.
@@ -202,6 +204,9 @@ impl Profile {
             }
         }
         let has = |field| self.columns.contains_key(&field);
+        if has(Field::Side) {
+            say("columns has side, which only the items of an opening have".to_owned());
+        }
         if !self.columns.is_empty() {
             if has(Field::Amount) && (has(Field::Debit) || has(Field::Credit)) {
                 say("columns has amount beside debit or credit: an amount has one place".to_owned());
@@ -227,7 +232,7 @@ impl Profile {
 
 impl Field {
     /// Every field, in the order of a book file's header.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Id,
         Self::Account,
         Self::Date,
@@ -243,6 +248,7 @@ impl Field {
         Self::Group,
         Self::Reverses,
         Self::Closing,
+        Self::Side,
     ];
 
     /// Its name: the header of a plain book file, and the key in `columns`.
@@ -263,6 +269,7 @@ impl Field {
             Self::Group => "group",
             Self::Reverses => "reverses",
             Self::Closing => "closing",
+            Self::Side => "side",
         }
     }
 

@@ -1,11 +1,13 @@
 //! A book file from its first byte to its last: told apart by content, read whole or refused whole.
 
 use super::cells::{Cells, Reading};
-use super::header::Layout;
+use super::header::{Layout, Shape};
 use super::profile::{Field, Profile};
 use super::table::{Row, Table, decode};
-use super::{Input, ParsedBook, balances, entries, json, suggest};
+use super::{BookLine, Input, ParsedBook, balances, entries, json, suggest};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+use crate::matching::Side;
+use crate::money::Currency;
 
 /// Reads a book file: postings or ledger balances, as CSV or as JSON lines. Total: any bytes end in a book or in
 /// located findings; where one of them is an error, nothing is taken, and if some profile would read the file, its lines
@@ -98,6 +100,45 @@ fn read_json(text: &str, reading: &mut Reading<'_>, parsed: &mut ParsedBook) {
 }
 
 fn read_csv(text: &str, reading: &mut Reading<'_>, parsed: &mut ParsedBook, stop: Stop) {
+    each_record(text, Shape::Book, reading, stop, |record, reading, ordinal| {
+        if record.layout.balances {
+            parsed.balances.extend(balances::read(record, reading));
+        } else {
+            parsed.lines.extend(entries::read(record, reading, ordinal));
+        }
+    });
+}
+
+/// Reads the items of an opening, each with its side; all are of one currency.
+pub fn parse_items(bytes: &[u8], currency: Currency) -> Result<Vec<(Side, BookLine)>, Vec<Diagnostic>> {
+    // The account is the one whose opening it is; its name is not asked for and not kept.
+    let profile = Profile { account: Some(String::new()), currency: Some(currency), ..Profile::default() };
+    let text = decode(bytes, profile.encoding).map_err(|diagnostic| vec![diagnostic])?;
+    let mut reading = Reading { profile: &profile, diagnostics: Diagnostics::default() };
+    let mut items = Vec::new();
+    each_record(&text, Shape::Items, &mut reading, Stop::Never, |record, reading, ordinal| {
+        let side = match record.get(Field::Side) {
+            Some("bank") => Some(Side::Bank),
+            Some("book") => Some(Side::Book),
+            found => {
+                let problem = format!("found {:?}, expected bank or book", found.unwrap_or_default());
+                reading.fault(record, Field::Side, "SIDE", &problem);
+                None
+            }
+        };
+        items.extend(side.zip(entries::read(record, reading, ordinal)));
+    });
+    if reading.diagnostics.has_errors() { Err(reading.diagnostics.into_vec()) } else { Ok(items) }
+}
+
+/// Calls `take` for each record after the header, which decides what the columns are.
+fn each_record<'p>(
+    text: &str,
+    shape: Shape,
+    reading: &mut Reading<'p>,
+    stop: Stop,
+    mut take: impl FnMut(&Record<'_, '_>, &mut Reading<'p>, u32),
+) {
     let profile = reading.profile;
     let mut table = match Table::new(text, profile) {
         Ok(table) => table,
@@ -118,11 +159,8 @@ fn read_csv(text: &str, reading: &mut Reading<'_>, parsed: &mut ParsedBook, stop
         };
         let layout = match &layout {
             Some(layout) => layout,
-            None => match Layout::of(&row, profile) {
-                Err(diagnostics) => {
-                    reading.take(diagnostics);
-                    return;
-                }
+            None => match Layout::of(&row, profile, shape) {
+                Err(diagnostics) => return reading.take(diagnostics),
                 Ok(found) => {
                     let found = &*layout.insert(found);
                     if profile.header {
@@ -133,12 +171,7 @@ fn read_csv(text: &str, reading: &mut Reading<'_>, parsed: &mut ParsedBook, stop
             },
         };
         ordinal += 1;
-        let cells = Record { row: &row, layout };
-        if layout.balances {
-            parsed.balances.extend(balances::read(&cells, reading));
-        } else {
-            parsed.lines.extend(entries::read(&cells, reading, ordinal));
-        }
+        take(&Record { row: &row, layout }, reading, ordinal);
     }
     if layout.is_none() && !reading.diagnostics.has_errors() {
         reading.diagnostics.error("EMPTY", "found no record, expected a header");

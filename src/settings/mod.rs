@@ -25,6 +25,7 @@ use chrono::{NaiveDate, NaiveTime};
 use secrecy::SecretString;
 use url::Url;
 
+use crate::account::registry::Registry;
 use crate::account::{Account, AccountId};
 use crate::book::profile::Profile;
 use crate::calendar::Calendar;
@@ -68,7 +69,7 @@ pub struct Settings {
     /// The books.
     pub book: Book,
     /// The accounts, in the order of the file.
-    pub accounts: Vec<Account>,
+    pub registry: Registry,
     /// Calendars by name.
     pub calendars: BTreeMap<String, Arc<Calendar>>,
     /// Profiles by name.
@@ -242,6 +243,11 @@ impl Settings {
     /// Postgres, as the owner of the schema.
     pub fn postgres_owner(&self) -> Result<&SecretString, SettingsError> {
         self.connections.postgres_owner.as_ref().ok_or_else(|| sections::missing("postgres", "owner_url"))
+    }
+
+    /// The accounts, in the order of the file.
+    pub fn accounts(&self) -> &[Account] {
+        self.registry.accounts()
     }
 
     /// The profile of book files, if one is named.

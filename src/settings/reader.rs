@@ -84,13 +84,23 @@ impl<'a> Section<'a> {
 
     /// A value that must be there.
     pub(super) fn need<T: FromSetting>(&mut self, name: &str) -> Option<T> {
-        if !self.values.contains_key(name) {
-            self.asked.push(name.to_owned());
-            let place = self.layers.place(&self.path);
-            self.faults.push(self.full(name), place, format!("missing, expected {}", T::EXPECTED));
-            return None;
+        self.need_read(name, T::EXPECTED, T::read)
+    }
+
+    /// As [`Self::need`], by a function of its own.
+    pub(super) fn need_read<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        read: impl FnOnce(&ValueKind) -> Option<T>,
+    ) -> Option<T> {
+        if self.values.contains_key(name) {
+            return self.read(name, expected, read);
         }
-        self.get(name)
+        self.asked.push(name.to_owned());
+        let place = self.layers.place(&self.path);
+        self.faults.push(self.full(name), place, format!("missing, expected {expected}"));
+        None
     }
 
     /// A list of values; absent is empty. Each bad item is a fault of its own.

@@ -102,7 +102,7 @@ fn read(sources: &Sources, layers: &Layers, tables: Tables, faults: &mut Faults)
     let run = run(layers, faults);
     let http = http(layers, faults);
     let log = log(layers, faults);
-    let Tables { calendars, profiles, accounts, account_profiles } = tables;
+    let Tables { calendars, profiles, registry, account_profiles } = tables;
     Some(Settings {
         node: node?,
         connections,
@@ -111,7 +111,7 @@ fn read(sources: &Sources, layers: &Layers, tables: Tables, faults: &mut Faults)
         inbox: inbox?,
         outbox: outbox?,
         book: book?,
-        accounts,
+        registry,
         calendars,
         profiles,
         account_profiles,

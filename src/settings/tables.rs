@@ -9,6 +9,7 @@ use config::{Value, ValueKind};
 use super::fault::{Faults, shown};
 use super::reader::{FromSetting, Section};
 use super::sources::Layers;
+use crate::account::registry::{Clash, Registry};
 use crate::account::{Account, AccountId, BookComplete, Cadence};
 use crate::book::profile::Profile;
 use crate::calendar::Calendar;
@@ -20,7 +21,7 @@ use crate::statement::DayComplete;
 pub(super) struct Tables {
     pub(super) calendars: BTreeMap<String, Arc<Calendar>>,
     pub(super) profiles: BTreeMap<String, Profile>,
-    pub(super) accounts: Vec<Account>,
+    pub(super) registry: Registry,
     pub(super) account_profiles: BTreeMap<AccountId, String>,
 }
 
@@ -112,13 +113,29 @@ fn accounts(layers: &Layers, faults: &mut Faults, tables: &mut Tables) {
         faults.push("accounts", layers.place("accounts"), format!("found {}, expected [[accounts]]", shown(&value)));
         return;
     };
+    let mut accounts = Vec::new();
     for (at, entry) in entries.into_iter().enumerate() {
         let path = format!("accounts[{at}]");
         let mut section = Section::of(path, Some(entry), layers, faults);
         if let Some(account) = account(&mut section, tables) {
-            tables.accounts.push(account);
+            accounts.push((at, account));
         }
         section.finish();
+    }
+    let (places, accounts): (Vec<_>, Vec<_>) = accounts.into_iter().unzip();
+    let ids: Vec<_> = accounts.iter().map(|account: &Account| account.id.clone()).collect();
+    match Registry::new(accounts) {
+        Ok(registry) => tables.registry = registry,
+        Err(clashes) => {
+            for clash in clashes {
+                let (Clash::Id(id) | Clash::Key { second: id, .. } | Clash::NoNumber { account: id, .. }) = &clash;
+                // The later one of two with the same id is the one that is too many.
+                let at = ids.iter().rposition(|other| other == id).and_then(|at| places.get(at));
+                let path = at.map_or("accounts".to_owned(), |at| format!("accounts[{at}]"));
+                let place = layers.place(&path);
+                faults.push(path, place, clash.to_string());
+            }
+        }
     }
 }
 
@@ -248,5 +265,6 @@ impl FromSetting for BookComplete {
 /// TOML makes a float of it.
 pub(super) fn amount(section: &mut Section<'_>, name: &str, currency: Currency) -> Option<Money> {
     let expected = format!("an amount of {currency} in quotes, such as \"1234.56\"");
-    section.read(name, &expected, |kind| Money::parse(word(kind)?, crate::money::DecimalMark::Point, currency).ok())
+    section
+        .need_read(name, &expected, |kind| Money::parse(word(kind)?, crate::money::DecimalMark::Point, currency).ok())
 }

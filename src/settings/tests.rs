@@ -200,3 +200,152 @@ fn every_declared_setting_has_a_variable_that_reaches_it() {
         assert!(told.iter().any(|line| line.contains(&key.variable())), "{}: {told:?}", key.path());
     }
 }
+
+const TWO: &str = r#"
+[[accounts]]
+id = "main"
+bank = "001"
+branch = "42"
+number = "12.345-6"
+currency = "BRL"
+"#;
+
+#[test]
+fn two_accounts_with_one_key_are_refused() {
+    let told = fault(&format!(
+        "{TWO}[[accounts]]\nid = \"other\"\nbank = \"1\"\nnumber = \"9\"\naliases = [\"0123456\"]\ncurrency = \"BRL\""
+    ));
+    assert!(
+        told.starts_with("accounts[1] (counterfoil.toml:8): main and other are both BRL accounts of the number 123456"),
+        "{told}"
+    );
+    let told = fault(&format!("{TWO}[[accounts]]\nid = \"main\"\nnumber = \"9\"\ncurrency = \"BRL\""));
+    assert!(told.ends_with("main is the id of two accounts"), "{told}");
+    load(&format!("{TWO}[[accounts]]\nid = \"other\"\nnumber = \"123456\"\ncurrency = \"USD\""), &[]).unwrap();
+}
+
+#[test]
+fn an_unknown_calendar_or_profile_is_refused_by_name() {
+    let told = faults(
+        &format!(
+            "{TWO}calendar = \"br\"\nprofile = \"erp\"\n[calendars.pt]\n[book]\nprofile = \"led\"\n[profiles.erp2]\n"
+        ),
+        &[],
+    );
+    assert_eq!(
+        told,
+        [
+            "accounts[0].calendar (counterfoil.toml:8): found \"br\", expected one of pt",
+            "accounts[0].profile (counterfoil.toml:9): found \"erp\", expected one of erp2",
+            "book.profile (counterfoil.toml:12): found \"led\", expected one of erp2",
+        ]
+    );
+}
+
+#[test]
+fn every_fault_of_a_table_is_told() {
+    let told = faults(
+        "[calendars.br]\nweekend = [\"domingo\"]\nholidays = [2026-11-20, \"20/11\"]\n[profiles.erp]\ndelimiter = \";;\"\ncolums = {}\ndate = \"DD/MM\"\n",
+        &[],
+    );
+    assert_eq!(told.len(), 5, "{told:#?}");
+    assert!(told[0].starts_with("calendars.br.holidays[1] (counterfoil.toml:3): found \"20/11\""), "{told:#?}");
+    assert!(told[1].starts_with("calendars.br.weekend[0] (counterfoil.toml:2): found \"domingo\""), "{told:#?}");
+    assert!(told[2].contains("unknown field `colums`, expected one of `encoding`"), "{told:#?}");
+    assert!(told[3].contains("\"DD/MM\" is no date pattern"), "{told:#?}");
+    assert!(told[4].contains("\";;\" is no delimiter"), "{told:#?}");
+    let told = fault("[profiles.erp]\ndecimal = \",\"\nthousands = \",\"\n");
+    assert!(told.contains("decimal and thousands are both ','"), "{told}");
+    let week = "[\"mon\", \"tue\", \"wed\", \"thu\", \"fri\", \"sat\", \"sun\"]";
+    assert!(fault(&format!("[calendars.none]\nweekend = {week}")).contains("no business day is left"));
+}
+
+#[test]
+fn calendars_and_profiles_reach_what_names_them() {
+    let text = format!(
+        "{TWO}calendar = \"br\"\n[schedule]\ncalendar = \"br\"\n[calendars.br]\nholidays = [2026-11-20]\n[book]\nprofile = \"erp\"\nmode = \"snapshot\"\n[profiles.erp]\ndelimiter = \";\"\n"
+    );
+    let settings = load(&text, &[]).unwrap();
+    assert!(!settings.accounts()[0].calendar.is_business_day("2026-11-20".parse().unwrap()));
+    assert_eq!(settings.schedule.calendar, settings.accounts()[0].calendar);
+    assert_eq!(settings.book_profile().unwrap().delimiter.byte(), b';');
+    assert_eq!(settings.book.mode, BookMode::Snapshot);
+}
+
+#[test]
+fn an_opening_must_close_and_its_items_must_be_readable() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("open.csv"), "side,id,date,amount\nbook,L-1,2026-11-20,-300.00\n").unwrap();
+    let read = |opening: &str| {
+        let text = format!("{TWO}opening = {opening}");
+        let path = folder.path().join("counterfoil.toml");
+        let sources = Sources { file: Some(SettingsFile { path, text }), ..sources("", &[]) };
+        Settings::load(&sources, &[]).map_err(|error| error.to_string())
+    };
+    let settings = read(r#"{ date = 2026-11-23, bank = "1000.00", book = "700.00", items = "open.csv" }"#).unwrap();
+    assert_eq!(settings.accounts()[0].opening.as_ref().unwrap().items.len(), 1);
+    let told = read(r#"{ date = 2026-11-23, bank = "1000.00", book = "700.10", items = "open.csv" }"#).unwrap_err();
+    assert!(
+        told.contains("bank − book is 299.90 and Σ bank items − Σ book items is 300.00: they differ by -0.10"),
+        "{told}"
+    );
+    let told = read(r#"{ date = 2026-11-19, bank = 1000, items = "open.csv", boook = "1" }"#).unwrap_err();
+    assert!(told.contains("opening.bank"), "{told}");
+    assert!(told.contains("found 1000, expected an amount of BRL in quotes"), "{told}");
+    assert!(told.contains("opening.book") && told.contains("missing, expected an amount of BRL"), "{told}");
+    assert!(
+        told.contains("open.csv:2: date: found 2026-11-20, expected no later than the opening, 2026-11-19"),
+        "{told}"
+    );
+    assert!(told.contains("there is no such setting; expected one of date, bank, book, items"), "{told}");
+    let told = read(r#"{ date = 2026-11-23, bank = "1", book = "1", items = "nowhere.csv" }"#).unwrap_err();
+    assert!(told.contains("\"nowhere.csv\" cannot be read"), "{told}");
+}
+
+#[test]
+fn the_books_come_from_one_place() {
+    assert!(fault("[book]\nquery = \"select 1\"").starts_with("book.url"));
+    assert!(fault("[book]\nurl = \"postgres://h/d\"").starts_with("book.query"));
+    assert!(fault("[book]\nurl = \"postgres://h/d\"\nquery = \"select 1\"\nfiles = true").contains("one of both"));
+    assert!(fault("[book]\nfiles = false").contains("must come from somewhere"));
+    let settings = load("[book]\nurl = \"postgres://h/d\"\nquery = \"select 1\"", &[]).unwrap();
+    assert!(matches!(settings.book.source, BookSource::Query { .. }));
+}
+
+#[test]
+fn single_values_that_mean_nothing_are_refused() {
+    for (text, expected) in [
+        ("[inbox]\nurl = \"inbox\"", "expected a file:// URL with an absolute path"),
+        ("[outbox]\nurl = \"s3://bucket\"", "expected a file:// URL with an absolute path"),
+        ("[http]\nlisten = \"9464\"", "expected an address and port such as 0.0.0.0:9464"),
+        ("[log]\nformat = \"xml\"", "expected \"json\" or \"text\""),
+        ("[log]\nlevel = \"loud\"", "expected a level"),
+        ("[run]\nparallel = 0", "expected a whole number from 1"),
+        ("[schedule]\ncatch_up = \"a week\"", "expected a number of business days"),
+        ("[schedule]\ndeadline = \"25:00\"", "expected a time of day such as 10:00"),
+        ("[node]\nid = \"a b\"", "expected letters, digits"),
+        ("[lease]\nname = \"a b\"", "expected letters, digits"),
+        ("[rules]\nfile = \"/nowhere/rules.toml\"", "cannot be read"),
+        ("leese = 1", "there is no such section; expected one of accounts, profiles, calendars, node"),
+        ("accounts = 5", "expected [[accounts]]"),
+        ("[lease\n", "this is not TOML"),
+    ] {
+        let told = fault(text);
+        assert!(told.contains(expected), "{text}: {told}");
+        assert!(told.contains("counterfoil.toml:") || told.contains("rules.toml"), "{told}");
+    }
+    assert_eq!(load("[schedule]\ncatch_up = 3", &[]).unwrap().schedule.catch_up, 3);
+    assert_eq!(load("", &[("COUNTERFOIL__SCHEDULE__CATCH_UP", "1 business day")]).unwrap().schedule.catch_up, 1);
+    assert_eq!(load("[log]\nlevel = \"info,counterfoil=debug\"", &[]).unwrap().log.level, "info,counterfoil=debug");
+}
+
+#[test]
+fn a_rule_file_is_read_and_its_faults_are_told_with_their_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.toml");
+    std::fs::write(&path, "book_precedes_bank = 3\n").unwrap();
+    assert_eq!(read_rules(&path).unwrap(), RuleSet { book_precedes_bank: 3, ..RuleSet::default() });
+    std::fs::write(&path, "\nbook_proceeds_bank = 3\n").unwrap();
+    let told = read_rules(&path).unwrap_err().to_string();
+    assert!(told.contains("rules.toml:2") && told.contains("unknown field `book_proceeds_bank`"), "{told}");
+}

@@ -7,8 +7,13 @@
 //!
 //! To add a format: a file here with `parse(&Input) -> Parsed`, a [`Format`], a line in [`detect`], and fixtures.
 
+mod balance_row;
 pub mod camt;
+pub mod charset;
+pub mod detect;
 pub mod identity;
+pub mod ofx;
+mod place;
 pub mod text;
 
 use chrono::NaiveDate;

@@ -11,6 +11,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::statement::place::Places;
 
 /// How deep elements may nest. The deepest path of camt.053 has 14 levels; business envelopes add a few.
 const MAX_DEPTH: u32 = 64;
@@ -46,21 +47,13 @@ pub(super) struct Text<'a> {
     pub(super) at: usize,
 }
 
-/// Turns offsets into lines and columns. It remembers the last answer, so that answers in file order cost one pass.
-struct Places<'a> {
-    text: &'a str,
-    at: usize,
-    line: u32,
-    column: u32,
-}
-
 // === impl Xml ===
 
 impl<'a> Xml<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         let mut reader = Reader::from_str(text);
         reader.config_mut().expand_empty_elements = true;
-        Self { text, reader, depth: 0, places: Places { text, at: 0, line: 1, column: 1 } }
+        Self { text, reader, depth: 0, places: Places::new(text) }
     }
 
     /// The next child of the element that is open, or `None` when that element closes. The caller consumes the child
@@ -260,33 +253,6 @@ impl Open<'_> {
     }
 }
 
-// === impl Places ===
-
-impl Places<'_> {
-    #[expect(clippy::naive_bytecount, reason = "once over the file, and vectorised as it is; not worth a dependency")]
-    fn of(&mut self, at: usize) -> (u32, u32) {
-        let at = at.min(self.text.len());
-        if at < self.at {
-            (self.at, self.line, self.column) = (0, 1, 1);
-        }
-        let passed = &self.text.as_bytes()[self.at..at];
-        let lines = passed.iter().filter(|byte| **byte == b'\n').count();
-        let since = match passed.iter().rposition(|byte| *byte == b'\n') {
-            Some(last) => {
-                self.column = 1;
-                &passed[last + 1..]
-            }
-            None => passed,
-        };
-        // Characters, not bytes: continuation bytes of UTF-8 begin with the bits 10.
-        let characters = since.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
-        self.line = self.line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX));
-        self.column = self.column.saturating_add(u32::try_from(characters).unwrap_or(u32::MAX));
-        self.at = at;
-        (self.line, self.column)
-    }
-}
-
 fn append<'a>(value: &mut Cow<'a, str>, more: Cow<'a, str>) {
     if value.is_empty() {
         *value = more;
@@ -350,7 +316,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(Cow<'_, str>, Option<Diagnostic>),
         None => return Err(refused(format!("bytes that are not {}, which the file says it is in", encoding.name()))),
     };
     if let Some(at) = text.bytes().position(|byte| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) {
-        let (line, column) = Places { text: &text, at: 0, line: 1, column: 1 }.of(at);
+        let (line, column) = Places::new(&text).of(at);
         let message =
             format!("a control character (U+{:04X}), which XML forbids: the file is damaged", text.as_bytes()[at]);
         return Err(Diagnostic::new(Severity::Error, "XML", message).at(line, column));
@@ -376,17 +342,6 @@ fn declared(bytes: &[u8]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_place_is_counted_in_characters_and_in_any_order() {
-        let text = "ab\nçé x\n\nz";
-        let mut places = Places { text, at: 0, line: 1, column: 1 };
-        let x = text.find('x').unwrap();
-        assert_eq!(places.of(x), (2, 4));
-        assert_eq!(places.of(text.len()), (4, 2));
-        assert_eq!(places.of(1), (1, 2));
-        assert_eq!(places.of(x), (2, 4));
-    }
 
     #[test]
     fn a_text_is_whole_whatever_it_is_made_of() {

@@ -1,0 +1,140 @@
+//! Which format a file is: told by its content, never by its name.
+//!
+//! A format is a line in [`FORMATS`]; the first that knows the beginning of the file reads it. What is not read is
+//! named where it can be: "a zip archive" helps more than "unknown".
+
+use super::{Input, Parsed, camt, ofx};
+use crate::diagnostic::{Diagnostic, Severity};
+
+/// How much of a file is looked at.
+const HEAD: usize = 8 * 1024;
+
+/// A format that is read.
+struct Reader {
+    /// Does a file that begins like this have the format? Given the first [`HEAD`] bytes as text, without a byte order
+    /// mark, bytes that are no UTF-8 replaced.
+    knows: fn(&str) -> bool,
+    parse: fn(&Input<'_>) -> Parsed,
+}
+
+/// The formats, in the order in which they are asked.
+const FORMATS: [Reader; 2] =
+    [Reader { knows: camt::knows, parse: camt::parse }, Reader { knows: ofx::knows, parse: ofx::parse }];
+
+/// What the formats are called where none of them is found.
+const EXPECTED: &str = "expected an OFX or a camt.053 statement";
+
+/// Beginnings of files that are known, and not read.
+const MAGIC: [(&[u8], &str); 5] = [
+    (b"\x1F\x8B", "gzip data, which is not opened yet: unpack it first"),
+    (b"PK\x03\x04", "a zip archive (or an Office document), which is not opened yet: unpack it first"),
+    (b"PK\x05\x06", "an empty zip archive"),
+    (b"%PDF", "a PDF document"),
+    (b"\xD0\xCF\x11\xE0", "an old Office document"),
+];
+
+/// Reads a statement file of any known format.
+pub fn parse(input: &Input<'_>) -> Parsed {
+    let refused = |code, at: Option<(u32, u32)>, message: String| {
+        let diagnostic = Diagnostic::new(Severity::Error, code, message);
+        Parsed::refused(None, vec![at.into_iter().fold(diagnostic, |found, (line, column)| found.at(line, column))])
+    };
+    if input.bytes.is_empty() {
+        return refused("EMPTY", None, format!("the file is empty (0 bytes): {EXPECTED}"));
+    }
+    if let Some((_, what)) = MAGIC.iter().find(|(magic, _)| input.bytes.starts_with(magic)) {
+        return refused("FORMAT", None, format!("this is {what}; {EXPECTED}"));
+    }
+    let head = head(input.bytes);
+    if let Some(reader) = FORMATS.iter().find(|format| (format.knows)(&head)) {
+        return (reader.parse)(input);
+    }
+    if input.bytes.iter().all(u8::is_ascii_whitespace) {
+        return refused("EMPTY", None, format!("the file is blank: {EXPECTED}"));
+    }
+    if let Some(at) = head.find('\0') {
+        let line = head[..at].matches('\n').count() + 1;
+        let column = head[..at].chars().rev().take_while(|c| *c != '\n').count() + 1;
+        let place = Some((u32::try_from(line).unwrap_or(1), u32::try_from(column).unwrap_or(1)));
+        return refused("FORMAT", place, format!("this is binary data (a NUL here); {EXPECTED}"));
+    }
+    let what = known_but_unread(&head).map_or_else(
+        || format!("no format that is read: it begins with {:?}", beginning(&head)),
+        |what| format!("{what}, which is not read yet"),
+    );
+    refused("FORMAT", Some((1, 1)), format!("this is {what}; {EXPECTED}"))
+}
+
+/// The beginning as text, good enough to tell formats apart.
+fn head(bytes: &[u8]) -> String {
+    let head = &bytes[..bytes.len().min(HEAD)];
+    // A byte order mark is removed, and decides; else UTF-8.
+    encoding_rs::UTF_8.decode(head).0.into_owned()
+}
+
+/// Statement formats that are named and not read, by how their first line looks.
+fn known_but_unread(head: &str) -> Option<&'static str> {
+    let text = head.trim_start();
+    let first = text.lines().next().unwrap_or("").trim_end();
+    let html = ["<!doctype html", "<html"]
+        .iter()
+        .any(|tag| text.get(..tag.len()).is_some_and(|at| at.eq_ignore_ascii_case(tag)));
+    if html {
+        Some("a web page, as banks send in place of a file when a session has ended")
+    } else if text.starts_with("{1:") || head.lines().any(|line| line.starts_with(":20:")) {
+        Some("a SWIFT MT message")
+    } else if text.starts_with("01,") {
+        Some("a BAI2 file")
+    } else if first.chars().count() == 240 && first.chars().nth(7) == Some('0') {
+        Some("a CNAB 240 file")
+    } else if text.starts_with("<?xml") || text.starts_with('<') {
+        Some("markup of another kind")
+    } else {
+        None
+    }
+}
+
+fn beginning(head: &str) -> String {
+    head.trim_start().chars().take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statement::{DayComplete, Format};
+
+    fn read(bytes: &[u8]) -> Parsed {
+        parse(&Input { bytes, day_complete: DayComplete::AsOf })
+    }
+
+    #[test]
+    fn what_is_no_statement_is_named_and_refused() {
+        for (bytes, code, said) in [
+            (&b""[..], "EMPTY", "0 bytes"),
+            (b" \r\n\t", "EMPTY", "blank"),
+            (b"\x1F\x8B\x08\0", "FORMAT", "gzip"),
+            (b"PK\x03\x04\x14", "FORMAT", "zip"),
+            (b"%PDF-1.7", "FORMAT", "PDF"),
+            (b"ab\n\0\x01\x02", "FORMAT", "binary"),
+            (b"<!DOCTYPE HTML><html>", "FORMAT", "web page"),
+            (b":20:STMT\r\n:25:1\r\n", "FORMAT", "SWIFT"),
+            (b"01,BANK,US,260101,0100,1,,,2/", "FORMAT", "BAI2"),
+            (b"date;amount\n2026-01-01;5", "FORMAT", "\"date;amount\\n"),
+        ] {
+            let parsed = read(bytes);
+            assert_eq!((parsed.format, parsed.statements.len()), (None, 0), "{said}");
+            let [found] = &parsed.diagnostics[..] else { panic!("{said}: {:?}", parsed.diagnostics) };
+            assert_eq!((found.severity, found.code), (Severity::Error, code), "{said}");
+            assert!(found.message.contains(said), "{:?} says {said}", found.message);
+        }
+    }
+
+    #[test]
+    fn a_format_is_known_by_what_it_holds() {
+        assert_eq!(read(b"OFXHEADER:100\r\n<OFX>").format, Some(Format::Ofx));
+        assert_eq!(read(b"\xEF\xBB\xBF\n<ofx></ofx>").format, Some(Format::Ofx));
+        assert_eq!(read(b"\xFF\xFE<\0O\0F\0X\0>\0").format, Some(Format::Ofx));
+        let binary = read(b"ab\n\0").diagnostics;
+        assert_eq!((binary[0].line, binary[0].column), (Some(2), Some(1)));
+    }
+}

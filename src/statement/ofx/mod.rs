@@ -1,0 +1,146 @@
+//! Open Financial Exchange: 1.x (SGML) and 2.x (XML), bank and card statements.
+//!
+//! ```text
+//! header → charset → tree (tags, values) → statements → lines → amounts, dates
+//! ```
+//!
+//! The standard is OFX 2.2; what banks write instead is known from their files, and each habit has a test by its name in
+//! `tests/ofx.rs`. OFX states a closing balance and no opening one; a balance without a date is absent, not zero.
+
+mod amount;
+mod date;
+mod header;
+mod line;
+mod oddity;
+mod reading;
+mod statement;
+mod tag;
+mod tree;
+mod value;
+
+use chrono::NaiveDate;
+
+use self::reading::{Reading, located};
+use self::tag::Tag;
+use self::tree::{Found, Tree};
+use super::place::Places;
+use super::{DayComplete, Format, Input, Parsed, Statement, charset};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
+
+/// The largest file that is read.
+const MAX_BYTES: usize = 1 << 30;
+
+/// Does a file that begins like this hold OFX?
+pub(super) fn knows(head: &str) -> bool {
+    let upper = head.to_ascii_uppercase();
+    upper.contains("OFXHEADER") || header::element(&upper, 0).is_some()
+}
+
+/// Reads an OFX file, with all its statements.
+pub fn parse(input: &Input<'_>) -> Parsed {
+    let refused = |diagnostic| Parsed::refused(Some(Format::Ofx), vec![diagnostic]);
+    if input.bytes.len() > MAX_BYTES {
+        let message = format!("a file of {} bytes; no more than {MAX_BYTES} are read", input.bytes.len());
+        return refused(Diagnostic::new(Severity::Error, "LIMIT", message));
+    }
+    let declared = header::charset(input.bytes);
+    let decoded = match charset::decode(input.bytes, declared.as_deref()) {
+        Ok(decoded) => decoded,
+        Err(diagnostic) => return refused(diagnostic),
+    };
+    let mut found = Diagnostics::default();
+    if let Some(finding) = decoded.finding {
+        found.push(finding);
+    }
+    let mut places = Places::new(&decoded.text);
+    let mut statements = Vec::new();
+    if let Err(last) = read_all(&decoded.text, input.day_complete, &mut places, &mut found, &mut statements) {
+        found.push(located(last, &mut places));
+    }
+    if statements.is_empty() && !found.has_errors() {
+        found.error("EMPTY", "the file holds no statement of a bank account or card (STMTRS, CCSTMTRS)");
+    }
+    let refused = found.has_errors();
+    let mut diagnostics = found.into_vec();
+    diagnostics.sort_by_key(|found| (found.line.is_none() && found.code == "MORE", found.line, found.column));
+    if refused {
+        return Parsed::refused(Some(Format::Ofx), diagnostics);
+    }
+    Parsed { format: Some(Format::Ofx), statements, diagnostics }
+}
+
+/// Reads every OFX element of the text: files are joined one after the other, too.
+fn read_all<'a>(
+    text: &'a str,
+    day_complete: DayComplete,
+    places: &mut Places<'a>,
+    found: &mut Diagnostics,
+    statements: &mut Vec<Statement>,
+) -> Result<(), Found> {
+    let mut next = header::element(text, 0);
+    if next.is_none() {
+        let message = "the file ends without an OFX element: it is cut off, or no OFX";
+        return Err(Found::error("TRUNCATED", text.trim_end().len(), message));
+    }
+    while let Some(start) = next {
+        let mut odd = Vec::new();
+        let read = Tree::read(text, start, &mut odd);
+        for remark in odd {
+            found.push(located(remark, places));
+        }
+        let (tree, end) = read?;
+        let mut reading = Reading { text, tree: &tree, places, found };
+        read_element(&mut reading, day_complete, statements);
+        next = header::element(text, end);
+        trailing(&mut reading, end, next);
+    }
+    Ok(())
+}
+
+/// Reads the statements of one OFX element.
+fn read_element(reading: &mut Reading<'_, '_>, day_complete: DayComplete, statements: &mut Vec<Statement>) {
+    let tree = reading.tree;
+    let mut server: Option<NaiveDate> = None;
+    for (index, node) in tree.all() {
+        match node.tag {
+            // It stands in for DTASOF; zeros, or what is no date, stand in for nothing.
+            Tag::DTSERVER => server = date::read(&reading.value(node)).ok().flatten(),
+            Tag::STATUS => status(reading, index),
+            Tag::STMTRS | Tag::CCSTMTRS => statements.extend(statement::read(reading, index, server, day_complete)),
+            Tag::INVSTMTRS | Tag::LOANSTMTRS => {
+                let message = format!("{}: statements of investments and loans are not read", node.tag.name());
+                reading.warning("UNREAD", node.at(), message);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A STATUS of the bank's server: an error means that what was asked for is not in the file.
+fn status(reading: &mut Reading<'_, '_>, element: usize) {
+    let [code, severity, message] = [Tag::CODE, Tag::SEVERITY, Tag::MESSAGE].map(|tag| {
+        let slot = reading.child(element, tag);
+        reading.owned(slot).unwrap_or_default()
+    });
+    let Some(node) = reading.tree.node(element).copied() else { return };
+    let said = format!("the bank's server says {severity} {code} {message}");
+    if severity.eq_ignore_ascii_case("ERROR") {
+        reading.error("STATUS", node.at(), format!("{}: the file is not what was asked for", said.trim_end()));
+    } else if severity.eq_ignore_ascii_case("WARN") {
+        reading.warning("STATUS", node.at(), said.trim_end());
+    }
+}
+
+/// What stands after an OFX element, up to the next one's header or the end.
+fn trailing(reading: &mut Reading<'_, '_>, end: usize, next: Option<usize>) {
+    let text = reading.text;
+    if next.is_some() {
+        return;
+    }
+    // The end of a comment around the whole, and the mark that ends a file of DOS.
+    let rest = text[end..].trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{1a}' | '-' | '>'));
+    if !rest.is_empty() {
+        let at = end + (rest.as_ptr() as usize - text[end..].as_ptr() as usize);
+        reading.warning("TRAILING", at, "something stands after the end of OFX, and was not read");
+    }
+}

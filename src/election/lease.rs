@@ -11,7 +11,10 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{AsyncConnectionConfig, Client, ErrorKind, IntoConnectionInfo, RedisError, Script, ServerErrorKind, Value};
+use redis::{
+    AsyncConnectionConfig, Client, ErrorKind, IntoConnectionInfo, ProtocolVersion, RedisError, Script, ServerErrorKind,
+    Value,
+};
 
 use super::{FencingToken, LeaseName, Owner};
 
@@ -136,7 +139,7 @@ impl Lease {
     /// A client that has not dialled yet. `limit` bounds each call.
     pub fn new(url: &str, lease: &LeaseName, limit: Duration) -> Result<Self, BadRedisUrl> {
         Ok(Self {
-            client: client(url, limit)?,
+            client: client(url, limit, ProtocolVersion::RESP2)?,
             keys: LeaseKeys::of(lease),
             limit,
             connection: None,
@@ -220,7 +223,7 @@ impl Lease {
 
 /// A client whose sockets notice a dead peer: no delay, keepalive, and a limit on unacknowledged data. redis-rs sets
 /// none of them by itself.
-pub(super) fn client(url: &str, limit: Duration) -> Result<Client, BadRedisUrl> {
+pub(super) fn client(url: &str, limit: Duration, protocol: ProtocolVersion) -> Result<Client, BadRedisUrl> {
     let keepalive =
         TcpKeepalive::new().with_time(Duration::from_secs(5)).with_interval(Duration::from_secs(1)).with_retries(3);
     let tcp = TcpSettings::default()
@@ -228,6 +231,8 @@ pub(super) fn client(url: &str, limit: Duration) -> Result<Client, BadRedisUrl> 
         .set_keepalive(keepalive)
         .set_user_timeout(limit.max(Duration::from_secs(1)) * 2);
     let info = url.into_connection_info().map_err(BadRedisUrl)?.set_tcp_settings(tcp);
+    let settings = info.redis_settings().clone().set_protocol(protocol);
+    let info = info.set_redis_settings(settings);
     Client::open(info).map_err(BadRedisUrl)
 }
 

@@ -3,9 +3,11 @@
 //! The words that everybody shares are here: the lease's name, the fencing token, the owner of one candidacy.
 
 pub mod elector;
+pub mod keeper;
 pub mod lease;
 pub mod reason;
 pub mod self_test;
+pub mod tenure;
 pub mod term;
 pub mod timing;
 

@@ -208,6 +208,11 @@ impl TermStore {
         Self { connector, limit, session: None }
     }
 
+    /// The replica that this session's history tells of.
+    pub fn node(&self) -> &str {
+        self.connector.node()
+    }
+
     /// The installed term, if there is one.
     pub async fn installed(&mut self, lease: &LeaseName) -> Result<Option<InstalledTerm>, TermError> {
         let row = self

@@ -1,7 +1,7 @@
 //! What several suites share: a network that misbehaves, and a view of Redis from outside.
-#![expect(dead_code, reason = "each suite uses its own part")]
 
 pub(crate) mod proxy;
+pub(crate) mod replica;
 
 use counterfoil::election::LeaseName;
 use counterfoil::election::lease::LeaseKeys;

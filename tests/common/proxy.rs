@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// What the network does.
@@ -25,13 +25,15 @@ pub(crate) struct Proxy {
     port: u16,
     network: Arc<AtomicU8>,
     open: Arc<Mutex<Vec<TcpStream>>>,
+    /// Pieces that came from clients: one a request, where requests are small and not pipelined.
+    requests: Arc<AtomicU64>,
 }
 
 impl Proxy {
     pub(crate) fn to(target: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let proxy = Self { port, network: Arc::default(), open: Arc::default() };
+        let proxy = Self { port, network: Arc::default(), open: Arc::default(), requests: Arc::default() };
         let own = proxy.clone();
         thread(move || {
             for client in listener.incoming().flatten() {
@@ -40,8 +42,13 @@ impl Proxy {
                 }
                 let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, target)) else { continue };
                 own.open.lock().unwrap().extend([client.try_clone().unwrap(), server.try_clone().unwrap()]);
-                own.carry(client.try_clone().unwrap(), server.try_clone().unwrap(), &[Network::Hole]);
-                own.carry(server, client, &[Network::Hole, Network::Mute]);
+                own.carry(
+                    client.try_clone().unwrap(),
+                    server.try_clone().unwrap(),
+                    &[Network::Hole],
+                    Some(&own.requests),
+                );
+                own.carry(server, client, &[Network::Hole, Network::Mute], None);
             }
         });
         proxy
@@ -53,6 +60,10 @@ impl Proxy {
 
     pub(crate) fn redis_url(&self) -> String {
         format!("redis://127.0.0.1:{}/", self.port)
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::SeqCst)
     }
 
     pub(crate) fn set(&self, network: Network) {
@@ -68,11 +79,20 @@ impl Proxy {
         self.network.load(Ordering::SeqCst)
     }
 
-    fn carry(&self, mut from: TcpStream, mut to: TcpStream, lost_in: &'static [Network]) {
-        let own = self.clone();
+    fn carry(
+        &self,
+        mut from: TcpStream,
+        mut to: TcpStream,
+        lost_in: &'static [Network],
+        count: Option<&Arc<AtomicU64>>,
+    ) {
+        let (own, count) = (self.clone(), count.cloned());
         thread(move || {
             let mut buffer = [0; 16 * 1024];
             while let Ok(read @ 1..) = from.read(&mut buffer) {
+                if let Some(count) = &count {
+                    count.fetch_add(1, Ordering::SeqCst);
+                }
                 let lost = lost_in.iter().any(|network| *network as u8 == own.network());
                 if !lost && to.write_all(&buffer[..read]).is_err() {
                     break;

@@ -1,5 +1,7 @@
 //! What the elector is told, and what it asks for.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 
 use crate::election::reason::{Ineligible, Reason, Role};
@@ -114,7 +116,7 @@ pub enum Acquired {
     /// Another holds it.
     Held {
         /// For how much longer, unless renewed.
-        left: std::time::Duration,
+        left: Duration,
     },
     /// No answer: it may have been granted.
     Unknown,
@@ -210,10 +212,14 @@ pub enum Effect {
     },
     /// The term has ended: tell the work to stop, and answer with [`Event::WorkStopped`] when it has.
     StopWork {
+        /// Whose term.
+        owner: Owner,
         /// Which term.
         token: FencingToken,
         /// Why.
         reason: Reason,
+        /// How much trust was left when it was ended.
+        trust_left: Duration,
     },
     /// Tell the observers.
     Announce(Change),
@@ -239,8 +245,8 @@ pub struct Change {
     pub token: FencingToken,
     /// Since when it was what it was.
     pub since: Boot,
-    /// When trust was left at the moment of the change, it was this much; zero if it had ended.
-    pub trust_left: std::time::Duration,
+    /// How much longer the lease could have been trusted, at the moment of the change.
+    pub trust_left: Duration,
     /// No work of this term is alive.
     pub work_stopped: bool,
 }

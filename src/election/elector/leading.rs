@@ -153,7 +153,8 @@ impl Elector {
         // Who leaves of his own will keeps the lease alive until the step that is about to commit has committed; who
         // lost it has nothing to keep.
         let renews = !reason.is_involuntary();
-        effects.push(Effect::StopWork { token: holding.token, reason });
+        let (owner, token) = (holding.owner.clone(), holding.token);
+        effects.push(Effect::StopWork { owner, token, reason, trust_left: holding.trusted_until.left(now) });
         let until = now + self.timings.drain;
         self.phase = Phase::Draining { holding, since, reason, until, renews, releases: reason != Reason::Lost };
     }

@@ -1,0 +1,253 @@
+//! The election's calls of Postgres, on two sessions: one for what an election waits for, one for what may take its
+//! time. Neither is ever waited for by a renewal.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::{InboxCheck, News, Snapshot};
+use crate::election::elector::{Attempt, Event, Installed};
+use crate::election::reason::{Ineligible, Role};
+use crate::election::term::{self, EventKind, Installation, Obstacle, TermError, TermStore};
+use crate::election::timing::Timings;
+use crate::election::{FencingToken, LeaseName, Owner};
+use crate::supervisor;
+use crate::telemetry::{self, Dependency, ErrorKind};
+
+/// A call that an election waits for.
+#[derive(Debug)]
+pub(super) enum Call {
+    Ask { attempt: Attempt, count_peers: bool },
+    Install { attempt: Attempt, owner: Owner, token: FencingToken },
+    Evict { attempt: Attempt, token: FencingToken },
+}
+
+/// Something to write down.
+#[derive(Debug)]
+pub(super) enum Entry {
+    Event(Box<term::Event>),
+    /// Nothing comes after it: say when all before it is done.
+    Last(oneshot::Sender<()>),
+}
+
+/// Answers [`Call`]s.
+pub(super) struct Asker {
+    pub(super) store: TermStore,
+    pub(super) lease: LeaseName,
+    /// How long an install waits for writers in flight.
+    pub(super) bound: Duration,
+    pub(super) inbox: InboxCheck,
+    /// Tenures alive in this process.
+    pub(super) alive: Arc<AtomicUsize>,
+    /// The self-test was passed: by this login, which does not change.
+    pub(super) sound: bool,
+}
+
+/// Looks at the installed term now and then, and writes history.
+pub(super) struct Look {
+    pub(super) store: TermStore,
+    pub(super) lease: LeaseName,
+    pub(super) timings: Timings,
+}
+
+/// Why it may not campaign, and the sentence to it.
+struct Unfit(Ineligible, Option<String>);
+
+/// Answers until nobody asks any more.
+pub(super) async fn run(
+    mut asker: Asker,
+    mut calls: mpsc::UnboundedReceiver<Call>,
+    news: mpsc::UnboundedSender<News>,
+) -> &'static str {
+    while let Some(call) = calls.recv().await {
+        // The receiver is gone only when the keeper has ended.
+        let told = match call {
+            Call::Ask { attempt, count_peers } => {
+                let (answer, detail) = match asker.ask(&news).await {
+                    Ok(floor) => (Ok(floor), None),
+                    Err(Unfit(why, detail)) => (Err(why), detail),
+                };
+                News::Asked { attempt, answer, detail, count_peers }
+            }
+            Call::Install { attempt, owner, token } => {
+                let answer = asker.store.install(&asker.lease, token, &owner, asker.bound).await;
+                let _ = news.send(News::Postgres(fault(&answer)));
+                let (answer, term) = installed(answer);
+                News::Installed { attempt, answer, term }
+            }
+            Call::Evict { attempt, token } => {
+                asker.evict(token, &news).await;
+                News::Event(Event::Evicted { attempt })
+            }
+        };
+        let _ = news.send(told);
+    }
+    "postgres"
+}
+
+fn installed(answer: Result<Installation, TermError>) -> (Installed, Option<term::Term>) {
+    match answer {
+        Ok(Installation::Installed(term)) => (Installed::Done, Some(term)),
+        Ok(Installation::Refused { installed }) => {
+            tracing::warn!(installed = installed.token.get(), "the term was refused: one as high is installed");
+            (Installed::Refused, None)
+        }
+        Ok(Installation::Blocked) => (Installed::Blocked, None),
+        Ok(Installation::Impossible(sentence)) => {
+            tracing::error!("{sentence}");
+            (Installed::Refused, None)
+        }
+        Err(error) => {
+            tracing::warn!("the term could not be installed: {error}");
+            (Installed::Failed, None)
+        }
+    }
+}
+
+// === impl Asker ===
+
+impl Asker {
+    /// May this replica campaign? The floor, if so. The cheapest question first, and Redis in none of them.
+    async fn ask(&mut self, news: &mpsc::UnboundedSender<News>) -> Result<u64, Unfit> {
+        if self.alive.load(Ordering::SeqCst) > 0 {
+            return Err(Unfit(Ineligible::OldWorkAlive, None));
+        }
+        let obstacle = self.store.eligibility().await;
+        let (health, schema) = match &obstacle {
+            Ok(()) => (Ok(()), Some(Ok(()))),
+            Err(Obstacle::Unreachable(error)) => (fault_of(error), None),
+            Err(Obstacle::Schema(error)) => (Ok(()), Some(Err(error.to_string()))),
+            Err(other @ (Obstacle::InRecovery | Obstacle::ReadOnly)) => (Err(other.to_string()), None),
+        };
+        let _ = news.send(News::Postgres(health));
+        if let Some(schema) = schema {
+            let _ = news.send(News::Schema(schema));
+        }
+        obstacle.map_err(|obstacle| {
+            let why = match &obstacle {
+                Obstacle::Unreachable(_) => Ineligible::PostgresUnreachable,
+                Obstacle::InRecovery => Ineligible::PostgresInRecovery,
+                Obstacle::ReadOnly => Ineligible::PostgresReadOnly,
+                Obstacle::Schema(_) => Ineligible::SchemaUnknown,
+            };
+            Unfit(why, Some(obstacle.to_string()))
+        })?;
+        if !self.sound {
+            let unfit = self.store.self_test().await.map_err(|error| unreachable(&error))?;
+            if !unfit.is_empty() {
+                let sentences: Vec<String> = unfit.into_iter().map(|unfit| unfit.0).collect();
+                return Err(Unfit(Ineligible::PrivilegesUnsound, Some(sentences.join("; "))));
+            }
+            self.sound = true;
+        }
+        let inbox = Arc::clone(&self.inbox);
+        supervisor::blocking(move || inbox()).await.map_err(|why| Unfit(Ineligible::InboxUnreadable, Some(why)))?;
+        let term = self.store.installed(&self.lease).await;
+        let _ = news.send(News::Postgres(fault(&term)));
+        let term = term.map_err(|error| unreachable(&error))?;
+        let floor = term.as_ref().map_or(0, |term| term.token.get());
+        let _ = news.send(News::Term(term));
+        Ok(floor)
+    }
+
+    async fn evict(&mut self, token: FencingToken, news: &mpsc::UnboundedSender<News>) {
+        let answer = self.store.evict(&self.lease).await;
+        let _ = news.send(News::Postgres(fault(&answer)));
+        match answer {
+            Ok(eviction) => {
+                telemetry::evicted(eviction.evicted);
+                tracing::warn!(
+                    token = token.get(),
+                    evicted = eviction.evicted,
+                    out_of_reach = eviction.out_of_reach,
+                    "an older term's sessions held the lock past the bound, and were ended"
+                );
+                let entry = term::Event {
+                    lease: self.lease.clone(),
+                    kind: EventKind::Eviction,
+                    token: Some(token),
+                    owner: None,
+                    node: self.store.node().to_owned(),
+                    reason: None,
+                    detail: Some(format!(
+                        "{} sessions ended, {} out of reach",
+                        eviction.evicted, eviction.out_of_reach
+                    )),
+                    trust_left: None,
+                };
+                if let Err(error) = self.store.record(&entry).await {
+                    tracing::warn!("the eviction could not be written down: {error}");
+                }
+            }
+            Err(error) => tracing::warn!("the sessions of an older term could not be ended: {error}"),
+        }
+    }
+}
+
+// === impl Look ===
+
+impl Look {
+    /// Until nobody has anything to write down any more.
+    pub(super) async fn run(
+        mut self,
+        mut entries: mpsc::UnboundedReceiver<Entry>,
+        snapshots: watch::Receiver<Snapshot>,
+        news: mpsc::UnboundedSender<News>,
+    ) -> &'static str {
+        // At once, so that the session is there when something has to be written down.
+        self.look(&news).await;
+        loop {
+            let leads = snapshots.borrow().standing.role == Role::Leader;
+            let pause = if leads { self.timings.heartbeat } else { self.timings.ttl };
+            tokio::select! {
+                biased;
+                entry = entries.recv() => match entry {
+                    Some(Entry::Event(event)) => {
+                        if let Err(error) = self.store.record(&event).await {
+                            tracing::warn!(kind = event.kind.as_str(), "history could not be written: {error}");
+                        }
+                    }
+                    Some(Entry::Last(done)) => {
+                        let _ = done.send(());
+                    }
+                    None => return "history",
+                },
+                () = tokio::time::sleep(pause) => self.look(&news).await,
+            }
+        }
+    }
+
+    async fn look(&mut self, news: &mpsc::UnboundedSender<News>) {
+        let term = self.store.installed(&self.lease).await;
+        // A Postgres that answers with an error (no such table, say) is there; what is wrong with the schema is told by
+        // the question whether this replica may campaign.
+        let refused = matches!(&term, Err(TermError::Sql { source, .. }) if source.as_database_error().is_some());
+        let _ = news.send(News::Postgres(if refused { Ok(()) } else { fault(&term) }));
+        if let Ok(term) = term {
+            let _ = news.send(News::Term(term));
+        }
+    }
+}
+
+fn unreachable(error: &TermError) -> Unfit {
+    Unfit(Ineligible::PostgresUnreachable, Some(error.to_string()))
+}
+
+fn fault<T>(answer: &Result<T, TermError>) -> Result<(), String> {
+    answer.as_ref().map_or_else(fault_of, |_| Ok(()))
+}
+
+/// The fault, counted by its kind.
+fn fault_of(error: &TermError) -> Result<(), String> {
+    use crate::db::connect::ConnectError;
+    let kind = match error {
+        TermError::Late { .. } | TermError::Connect(ConnectError::Late { .. }) => ErrorKind::Timeout,
+        TermError::Connect(_) => ErrorKind::Connection,
+        TermError::Sql { source, .. } if source.as_database_error().is_none() => ErrorKind::Connection,
+        TermError::Sql { .. } | TermError::BadToken(_) => ErrorKind::Server,
+    };
+    telemetry::dependency_error(Dependency::Postgres, kind);
+    Err(error.to_string())
+}

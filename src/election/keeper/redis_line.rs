@@ -1,0 +1,128 @@
+//! Redis' answers: one question after the other, each within its limit.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::News;
+use crate::clock::Clock;
+use crate::election::elector::{Acquired, Attempt, Event, Renewed};
+use crate::election::lease::{Acquisition, Lease, LeaseError, Renewal};
+use crate::election::reason::{ElectionOutcome, RenewalOutcome};
+use crate::election::timing::Timings;
+use crate::election::{FencingToken, Owner};
+use crate::telemetry::{self, Dependency, ErrorKind};
+
+/// A question about the lease.
+#[derive(Debug)]
+pub(super) enum Question {
+    Acquire {
+        attempt: Attempt,
+        owner: Owner,
+        floor: u64,
+    },
+    Renew {
+        attempt: Attempt,
+        owner: Owner,
+        token: FencingToken,
+    },
+    Release {
+        attempt: Attempt,
+        owner: Owner,
+        token: FencingToken,
+        publish: bool,
+    },
+    /// Whether others listen; the floor is only carried along.
+    Peers {
+        attempt: Attempt,
+        floor: u64,
+    },
+}
+
+/// Answers until nobody asks any more.
+pub(super) async fn run(
+    mut lease: Lease,
+    timings: Timings,
+    clock: Arc<dyn Clock>,
+    mut questions: mpsc::UnboundedReceiver<Question>,
+    news: mpsc::UnboundedSender<News>,
+) -> &'static str {
+    let ttl = timings.ttl;
+    while let Some(question) = questions.recv().await {
+        let (fault, told) = match question {
+            Question::Acquire { attempt, owner, floor } => {
+                let answer = lease.acquire(&owner, ttl, floor).await;
+                let (outcome, acquired) = acquired(&answer, floor);
+                telemetry::election(outcome);
+                (fault(answer), News::Event(Event::Acquired { attempt, owner, answer: acquired }))
+            }
+            Question::Renew { attempt, owner, token } => {
+                let answer = lease.renew(&owner, token, ttl).await;
+                let (outcome, renewed) = renewed(&answer);
+                telemetry::renewal(outcome, clock.now().since(attempt.sent));
+                (fault(answer), News::Event(Event::Renewed { attempt, token, answer: renewed }))
+            }
+            Question::Release { attempt, owner, token, publish } => {
+                let answer = lease.release(&owner, token, publish).await;
+                let answered = answer.is_ok();
+                (fault(answer), News::Event(Event::Released { attempt, answered }))
+            }
+            Question::Peers { attempt, floor } => {
+                let answer = lease.listeners().await;
+                // Not known: then it waits, as if there were others.
+                let alone = answer.as_ref().is_ok_and(|listeners| *listeners <= 1);
+                (fault(answer), News::Peers { attempt, floor, alone })
+            }
+        };
+        // The receiver is gone only when the keeper has ended.
+        let _ = news.send(News::Redis(fault));
+        let _ = news.send(told);
+    }
+    "redis"
+}
+
+fn acquired(answer: &Result<Acquisition, LeaseError>, floor: u64) -> (ElectionOutcome, Acquired) {
+    match answer {
+        Ok(Acquisition::Won { token, raised, .. }) => {
+            if *raised {
+                tracing::warn!(
+                    floor,
+                    "Redis had lost its counter of tokens; it goes on from the term that Postgres holds"
+                );
+            }
+            (ElectionOutcome::Won, Acquired::Won { token: *token })
+        }
+        Ok(Acquisition::Held { left, mended, holder }) => {
+            if *mended {
+                tracing::warn!(holder, "the lease had no end and was given one: somebody wrote it by hand");
+            }
+            (ElectionOutcome::Held, Acquired::Held { left: *left })
+        }
+        Err(error) if error.is_unknown() => (ElectionOutcome::Error, Acquired::Unknown),
+        Err(_) => (ElectionOutcome::Error, Acquired::Refused),
+    }
+}
+
+fn renewed(answer: &Result<Renewal, LeaseError>) -> (RenewalOutcome, Renewed) {
+    match answer {
+        Ok(Renewal::Kept) => (RenewalOutcome::Ok, Renewed::Kept),
+        Ok(Renewal::Lost { holder }) => {
+            tracing::warn!(holder, "Redis says that the lease is not ours any more");
+            (RenewalOutcome::Lost, Renewed::Lost)
+        }
+        Err(LeaseError::Late { .. }) => (RenewalOutcome::Timeout, Renewed::Failed),
+        Err(_) => (RenewalOutcome::Error, Renewed::Failed),
+    }
+}
+
+/// The fault, if it is one, counted by its kind.
+fn fault<T>(answer: Result<T, LeaseError>) -> Result<(), String> {
+    let Err(error) = answer else { return Ok(()) };
+    let kind = match &error {
+        LeaseError::Late { .. } => ErrorKind::Timeout,
+        LeaseError::Connection(_) => ErrorKind::Connection,
+        LeaseError::Server(_) | LeaseError::Broken(_) | LeaseError::Strange(_) => ErrorKind::Server,
+    };
+    telemetry::dependency_error(Dependency::Redis, kind);
+    Err(error.to_string())
+}

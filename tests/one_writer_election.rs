@@ -1,0 +1,386 @@
+//! Promise 1, one writer: keepers that contend for a real lease and install real terms, judged by Postgres' history.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what it could not go on without")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::proxy::{Network, Proxy};
+use common::replica::{Manners, Replica, TIMINGS, leader_of};
+use common::{connect, keys, lease_name, signal};
+use counterfoil::clock::{Clock, SystemClock};
+use counterfoil::election::lease::Lease;
+use counterfoil::election::reason::{Ineligible, Reason, Role};
+use counterfoil::election::timing::Timings;
+use counterfoil::election::{FencingToken, Owner};
+use counterfoil::scratch::postgres::{self, Database, OWNER};
+use counterfoil::scratch::redis::Redis;
+use redis::AsyncTypedCommands;
+use rustix::process::Signal;
+use sqlx::postgres::PgConnection;
+use sqlx::{Connection, Row};
+
+/// One term, as the history has it.
+#[derive(Debug)]
+struct Past {
+    token: i64,
+    owner: String,
+    reason: Option<String>,
+    ended: bool,
+}
+
+async fn history(database: &Database) -> Vec<Past> {
+    let mut session = PgConnection::connect(&database.url()).await.unwrap();
+    let rows = sqlx::query(
+        "SELECT t.token, t.owner, t.ended_at IS NOT NULL AS ended, coalesce(s.reason, t.reason) AS reason
+         FROM counterfoil.leadership_event t
+         LEFT JOIN LATERAL (
+             SELECT s.reason FROM counterfoil.leadership_event s
+             WHERE s.lease = t.lease AND s.token = t.token AND s.kind = 'step_down' ORDER BY s.id LIMIT 1) s ON true
+         WHERE t.kind = 'term' ORDER BY t.id",
+    )
+    .fetch_all(&mut session)
+    .await
+    .unwrap();
+    rows.iter()
+        .map(|row| Past {
+            token: row.get("token"),
+            owner: row.get("owner"),
+            reason: row.get("reason"),
+            ended: row.get("ended"),
+        })
+        .collect()
+}
+
+/// Tokens rise strictly, each has its own owner, and no two terms overlap.
+async fn judge(database: &Database) -> Vec<Past> {
+    let past = history(database).await;
+    for pair in past.windows(2) {
+        assert!(pair[0].token < pair[1].token && pair[0].owner != pair[1].owner, "{pair:?}");
+        assert!(pair[0].ended, "{pair:?}");
+    }
+    let mut session = PgConnection::connect(&database.url()).await.unwrap();
+    let overlaps: i64 = sqlx::query_scalar(
+        "SELECT count(*) FROM counterfoil.leadership_event a JOIN counterfoil.leadership_event b ON a.id < b.id
+         WHERE a.kind = 'term' AND b.kind = 'term' AND a.ended_at > b.started_at",
+    )
+    .fetch_one(&mut session)
+    .await
+    .unwrap();
+    assert_eq!(overlaps, 0);
+    past
+}
+
+async fn servers() -> (Redis, Database) {
+    (Redis::start().await.unwrap(), postgres::migrated().await.unwrap())
+}
+
+#[tokio::test]
+async fn of_three_replicas_one_leads_and_a_clean_release_hands_over_at_once() {
+    let (redis, database) = servers().await;
+    let names = ["a", "b", "c"];
+    let mut replicas: Vec<Replica> =
+        names.iter().map(|name| Replica::start(name, &redis.url(), &database.url())).collect();
+    let first = leader_of(&replicas.iter().collect::<Vec<_>>()).await;
+    for replica in &replicas {
+        replica.until("it knows who leads", |now| now.installed.is_some() && now.listening_fault.is_none()).await;
+    }
+    let leader = replicas.remove(first);
+    let clock = SystemClock;
+    let begin = clock.now();
+    assert!(leader.stop().await.is_clean());
+    leader_of(&replicas.iter().collect::<Vec<_>>()).await;
+    let took = clock.now().since(begin);
+    println!("S24: from the order to stop to the next leader: {took:?}");
+    assert!(took < TIMINGS.ttl * 3 / 5, "S24: nobody was woken: {took:?}");
+    let past = judge(&database).await;
+    assert_eq!(past.len(), 2, "{past:?}");
+    assert_eq!(past[0].reason.as_deref(), Some("shutdown"));
+}
+
+#[tokio::test]
+async fn s24_where_nobody_can_be_woken_the_next_leads_within_a_ttl_all_the_same() {
+    let (redis, database) = servers().await;
+    let mut outside = connect(&redis).await;
+    let rules = ["SETUSER", "worker", "on", ">secret", "+@all", "~*", "resetchannels"];
+    redis::cmd("ACL").arg(&rules).exec_async(&mut outside).await.unwrap();
+    let url = format!("redis://worker:secret@127.0.0.1:{}/", redis.port());
+    let a = Replica::start("a", &url, &database.url());
+    a.leads().await;
+    let b = Replica::start("b", &url, &database.url());
+    b.until("it knows that it is deaf", |now| {
+        now.listening_fault.as_ref().is_some_and(|fault| fault.contains("permission"))
+    })
+    .await;
+    b.until("it knows who leads", |now| now.installed.is_some()).await;
+    assert!(a.stop().await.is_clean());
+    b.leads().await;
+    judge(&database).await;
+}
+
+#[tokio::test]
+async fn s2_a_renewal_whose_answer_does_not_come_back_extends_no_trust() {
+    let (redis, database) = servers().await;
+    let proxy = Proxy::to(redis.port());
+    let a = Replica::start("a", &proxy.redis_url(), &database.url());
+    a.leads().await;
+    proxy.set(Network::Mute);
+    a.lost(Reason::Expired).await;
+    let left: i64 = redis::cmd("PTTL").arg(keys().holder).query_async(&mut connect(&redis).await).await.unwrap();
+    assert!(left > 0, "Redis took the renewals, which this replica cannot know: {left}");
+}
+
+#[tokio::test]
+async fn s3_renewals_that_fail_for_a_moment_change_nothing() {
+    let (redis, database) = servers().await;
+    let proxy = Proxy::to(redis.port());
+    let a = Replica::start("a", &proxy.redis_url(), &database.url());
+    let token = a.leads().await;
+    a.until("Redis answers", |now| now.redis_fault.is_none()).await;
+    proxy.set(Network::Hole);
+    a.until("a renewal failed", |now| now.redis_fault.is_some()).await;
+    proxy.set(Network::Open);
+    a.until("renewals go on", |now| now.redis_fault.is_none()).await;
+    assert_eq!(a.leads().await, token);
+    assert_eq!(a.given.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn s4_a_leader_cut_off_from_redis_stops_before_the_next_one_begins() {
+    let (redis, database) = servers().await;
+    let proxy = Proxy::to(redis.port());
+    let a = Replica::start("a", &proxy.redis_url(), &database.url());
+    a.leads().await;
+    let b = Replica::start("b", &redis.url(), &database.url());
+    b.until("it knows who leads", |now| now.installed.is_some()).await;
+    proxy.set(Network::Cut);
+    a.lost(Reason::Expired).await;
+    assert!(!b.is_leader(), "the other still waits when trust ends");
+    b.leads().await;
+    let past = judge(&database).await;
+    assert_eq!(past[0].reason.as_deref(), Some("expired"));
+}
+
+#[tokio::test]
+async fn s5_a_leader_whose_lease_is_another_s_steps_down_and_leaves_it_alone() {
+    let (redis, database) = servers().await;
+    let a = Replica::start("a", &redis.url(), &database.url());
+    a.leads().await;
+    let mut outside = connect(&redis).await;
+    redis::cmd("SET")
+        .arg(keys().holder)
+        .arg("other:1 99")
+        .arg("PX")
+        .arg(60_000)
+        .exec_async(&mut outside)
+        .await
+        .unwrap();
+    a.lost(Reason::Lost).await;
+    assert_eq!(outside.get(keys().holder).await.unwrap().as_deref(), Some("other:1 99"));
+}
+
+#[tokio::test]
+async fn s6_s7_s16_a_redis_that_lost_everything_costs_one_hand_over_and_the_tokens_go_on() {
+    let (redis, database) = servers().await;
+    let a = Replica::start("a", &redis.url(), &database.url());
+    let first = a.leads().await;
+    connect(&redis).await.flushall().await.unwrap();
+    assert_eq!(a.leads_above(first).await, first + 1);
+    let past = judge(&database).await;
+    assert_eq!(past[0].reason.as_deref(), Some("lost"));
+    assert_eq!(past.len(), 2);
+}
+
+#[tokio::test]
+async fn s8_a_candidate_that_cannot_install_its_term_never_leads_and_gives_the_lease_back() {
+    let (redis, database) = servers().await;
+    // A writer of another role, which a replica cannot evict.
+    let mut blocker = PgConnection::connect(&database.url_as(OWNER)).await.unwrap();
+    let lock =
+        format!("BEGIN; SELECT pg_advisory_xact_lock_shared(1128682572, counterfoil.lease_key('{}'))", lease_name());
+    sqlx::raw_sql(sqlx::AssertSqlSafe(lock)).execute(&mut blocker).await.unwrap();
+    let a = Replica::start("a", &redis.url(), &database.url());
+    a.lost(Reason::InstallFailed).await;
+    assert_eq!(*a.given.lock().unwrap(), []);
+    assert_eq!(history(&database).await.len(), 0);
+    blocker.close().await.unwrap();
+    a.leads().await;
+}
+
+#[tokio::test]
+async fn s10_replicas_of_one_name_are_kept_apart() {
+    let (redis, database) = servers().await;
+    let twins =
+        [Replica::start("twin", &redis.url(), &database.url()), Replica::start("twin", &redis.url(), &database.url())];
+    let first = leader_of(&[&twins[0], &twins[1]]).await;
+    let other = &twins[1 - first];
+    other.until("it knows who leads", |now| now.installed.is_some()).await;
+    assert_eq!(other.handle.snapshot().standing.role, Role::Follower);
+    assert_eq!(judge(&database).await.len(), 1);
+}
+
+#[tokio::test]
+async fn s11_a_replica_that_was_restarted_does_not_take_up_its_former_lease() {
+    let (redis, database) = servers().await;
+    let mut before = Lease::new(&redis.url(), &lease_name(), Duration::from_secs(2)).unwrap();
+    before.acquire(&Owner::from_stored("a:former"), TIMINGS.ttl, 0).await.unwrap();
+    let a = Replica::start("a", &redis.url(), &database.url());
+    assert_eq!(a.leads().await, 2);
+    assert_ne!(judge(&database).await[0].owner, "a:former");
+}
+
+#[tokio::test]
+async fn s17_a_leader_that_sees_a_newer_term_is_fenced_and_campaigns_again() {
+    let (redis, database) = servers().await;
+    let a = Replica::start("a", &redis.url(), &database.url());
+    let first = a.leads().await;
+    let mut session = PgConnection::connect(&database.url()).await.unwrap();
+    sqlx::query("SELECT counterfoil.install_term($1, 7, 'other:1')")
+        .bind(lease_name().as_str())
+        .execute(&mut session)
+        .await
+        .unwrap();
+    a.lost(Reason::Fenced).await;
+    assert_eq!(a.leads_above(first).await, 8, "the floor is the term that fenced it");
+    judge(&database).await;
+}
+
+#[tokio::test]
+async fn s23_work_that_does_not_stop_keeps_the_lease_and_fails_the_process() {
+    let (redis, database) = servers().await;
+    let a = Replica::with("a", &redis.url(), &database.url(), TIMINGS, Manners::Stays);
+    a.leads().await;
+    let holder = connect(&redis).await.get(keys().holder).await.unwrap();
+    let end = a.stop().await;
+    assert!(end.to_string().contains("the lease was not released"), "{end}");
+    assert_eq!(connect(&redis).await.get(keys().holder).await.unwrap(), holder);
+}
+
+#[tokio::test]
+async fn s28_a_step_without_progress_gives_the_lead_to_another() {
+    let (redis, database) = servers().await;
+    let timings = Timings { stall_limit: TIMINGS.ttl, ..TIMINGS };
+    let a = Replica::with("a", &redis.url(), &database.url(), timings, Manners::Stalls);
+    a.leads().await;
+    let b = Replica::start("b", &redis.url(), &database.url());
+    a.lost(Reason::Stalled).await;
+    b.leads().await;
+    assert_eq!(judge(&database).await[0].reason.as_deref(), Some("stalled"));
+}
+
+#[tokio::test]
+async fn one_that_resigns_lets_another_lead_and_a_late_request_fells_nobody() {
+    let (redis, database) = servers().await;
+    let a = Replica::start("a", &redis.url(), &database.url());
+    let first = a.leads().await;
+    let b = Replica::start("b", &redis.url(), &database.url());
+    b.until("it listens", |now| now.listening_fault.is_none() && now.installed.is_some()).await;
+    let token = FencingToken::new(first).unwrap();
+    a.handle.resign(token);
+    let second = b.leads().await;
+    b.handle.resign(token);
+    a.until("it pauses", |now| now.standing.held_back == Some(Ineligible::Resigned)).await;
+    assert_eq!(b.leads().await, second);
+    assert_eq!(judge(&database).await[0].reason.as_deref(), Some("resigned"));
+}
+
+#[tokio::test]
+async fn a_redis_that_is_down_is_waited_for_without_a_storm_and_led_again_when_it_is_back() {
+    let (redis, database) = servers().await;
+    let port = redis.port();
+    let replicas = ["a", "b"].map(|name| Replica::start(name, &redis.url(), &database.url()));
+    let first = leader_of(&[&replicas[0], &replicas[1]]).await;
+    let token = replicas[first].leads().await;
+    redis.stop().await;
+    replicas[first].lost(Reason::Expired).await;
+    for replica in &replicas {
+        let snapshot = replica.until("it says so", |now| now.redis_fault.is_some()).await;
+        assert!(snapshot.redis_fault.unwrap().contains("cannot be reached"));
+    }
+    let _redis = Redis::start_on(port).await.unwrap();
+    let next = leader_of(&[&replicas[0], &replicas[1]]).await;
+    assert!(replicas[next].leads().await > token);
+    judge(&database).await;
+}
+
+#[tokio::test]
+async fn a_frozen_redis_ends_the_term_and_its_thaw_begins_another() {
+    let (redis, database) = servers().await;
+    let replicas = ["a", "b", "c"].map(|name| Replica::start(name, &redis.url(), &database.url()));
+    let all: Vec<&Replica> = replicas.iter().collect();
+    let first = leader_of(&all).await;
+    let token = replicas[first].leads().await;
+    let pid = redis.server().pid().unwrap();
+    signal(pid, Signal::STOP);
+    replicas[first].lost(Reason::Expired).await;
+    signal(pid, Signal::CONT);
+    let next = leader_of(&all).await;
+    replicas[next].leads_above(token).await;
+    judge(&database).await;
+}
+
+#[tokio::test]
+async fn keys_that_hold_something_else_are_told_and_nobody_leads_until_they_are_gone() {
+    let (redis, database) = servers().await;
+    let mut outside = connect(&redis).await;
+    redis::cmd("LPUSH").arg(keys().holder).arg("x").exec_async(&mut outside).await.unwrap();
+    let a = Replica::start("a", &redis.url(), &database.url());
+    let told =
+        a.until("it says what to do", |now| now.redis_fault.as_ref().is_some_and(|fault| fault.contains("DEL"))).await;
+    assert!(told.redis_fault.unwrap().contains("redis-cli DEL '{counterfoil:test}:holder'"));
+    outside.del(keys().holder).await.unwrap();
+    a.leads().await;
+    // A counter that is not this database's: it leaps.
+    outside.set(keys().token, "5000000").await.unwrap();
+    outside.del(keys().holder).await.unwrap();
+    a.lost(Reason::InstallRefused).await;
+    outside.del(keys().token).await.unwrap();
+    assert_eq!(a.leads_above(1).await, 2);
+}
+
+#[tokio::test]
+async fn a_postgres_that_is_away_keeps_replicas_from_campaigning_and_they_say_why() {
+    let (redis, database) = servers().await;
+    let proxy = Proxy::to(database.port());
+    proxy.set(Network::Cut);
+    let url = database.url_through(postgres::WORKER, proxy.port());
+    let a = Replica::start("a", &redis.url(), &url);
+    let held = |now: &counterfoil::election::keeper::Snapshot| {
+        now.standing.held_back == Some(Ineligible::PostgresUnreachable) && now.held_back_detail.is_some()
+    };
+    let told = a.until("it says why", held).await;
+    assert!(told.postgres_fault.is_some());
+    assert_eq!(connect(&redis).await.get(keys().token).await.unwrap(), None, "nothing was asked of Redis");
+    proxy.set(Network::Open);
+    a.leads().await;
+}
+
+#[tokio::test]
+async fn a_login_that_could_bypass_the_fence_does_not_campaign() {
+    let (redis, database) = servers().await;
+    let a = Replica::start("a", &redis.url(), &database.owner_url());
+    let told = a
+        .until("it says why", |now| {
+            now.standing.held_back == Some(Ineligible::PrivilegesUnsound) && now.held_back_detail.is_some()
+        })
+        .await;
+    assert!(told.held_back_detail.unwrap().contains(OWNER));
+}
+
+#[tokio::test]
+async fn an_idle_follower_sends_at_most_two_commands_a_ttl() {
+    let (redis, database) = servers().await;
+    let a = Replica::start("a", &redis.url(), &database.url());
+    a.leads().await;
+    let proxy = Proxy::to(redis.port());
+    let b = Replica::start("b", &proxy.redis_url(), &database.url());
+    b.until("it follows", |now| now.redis_fault.is_none() && now.listening_fault.is_none() && now.installed.is_some())
+        .await;
+    let before = proxy.requests();
+    let ttls = 4;
+    tokio::time::sleep(TIMINGS.ttl * ttls).await; // the span that is measured
+    let sent = proxy.requests() - before;
+    assert!(!b.is_leader());
+    assert!(sent <= u64::from(2 * ttls), "{sent} commands in {ttls} ttl");
+}

@@ -41,7 +41,7 @@ pub enum ProofStatus {
 }
 
 /// An identity, evaluated.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Proof {
     /// Which.
     pub id: ProofId,

@@ -222,7 +222,8 @@ async fn the_worker_can_neither_disable_nor_alter_the_fence_nor_write_the_term()
 }
 
 /// The closed list: tables that the worker writes and that carry no fence, with the verbs it may use.
-const UNFENCED: [(&str, &str); 1] = [("leadership_event", "INSERT")];
+const UNFENCED: [(&str, &str); 3] =
+    [("leadership_event", "INSERT"), ("planner_pause", "INSERT"), ("run_request", "INSERT")];
 
 #[tokio::test]
 async fn whatever_the_worker_can_write_carries_the_fence_or_is_on_the_closed_list() {

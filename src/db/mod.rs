@@ -1,7 +1,24 @@
 //! All SQL, a file a subject. [`fence`] is the only way to open a writing transaction.
 
+pub mod attempts;
+pub mod bank;
+pub mod books;
 pub mod checkpoint;
 pub mod connect;
+pub mod copy;
+pub mod days;
+mod error;
 pub mod fence;
+pub mod files;
+pub mod matches;
+pub mod outcome;
+pub mod reports;
+pub mod requests;
+pub mod runs;
 pub mod schema;
+pub mod stored;
 pub mod verdict;
+mod window;
+
+pub use error::DbError;
+pub use window::{DayKey, Window};

@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Content, Entry, InboxError, MAX_BYTES, Mark, ReadError};
 use crate::account::AccountId;
+use crate::instant::Boot;
 use crate::matching::Side;
 
 /// How many folders deep a file may lie. Links are not followed, so depth is somebody's choice and never a loop.
@@ -26,7 +27,7 @@ pub struct Folder {
     settle: Duration,
     accounts: BTreeSet<AccountId>,
     books: bool,
-    since: BTreeMap<PathBuf, (Mark, Duration)>,
+    since: BTreeMap<PathBuf, (Mark, Boot)>,
 }
 
 /// What one look found, in order of side (bank first) and name.
@@ -49,6 +50,11 @@ impl Folder {
         Self { root, settle, accounts: accounts.into_iter().collect(), books, since: BTreeMap::new() }
     }
 
+    /// How long a file must look the same.
+    pub fn settle(&self) -> Duration {
+        self.settle
+    }
+
     /// Can it be read at all? What a replica asks before it campaigns.
     pub fn check(&self) -> Result<(), InboxError> {
         list(&self.root)?;
@@ -67,8 +73,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Looks at every name. `now` is a time since boot, and never runs backwards.
-    pub fn look(&mut self, now: Duration) -> Result<Look, InboxError> {
+    /// Looks at every name. `now` never runs backwards.
+    pub fn look(&mut self, now: Boot) -> Result<Look, InboxError> {
         self.check()?;
         let mut look = Look::default();
         let mut present = BTreeMap::new();
@@ -85,7 +91,7 @@ impl Folder {
                     _ => now,
                 };
                 present.insert(entry.path.clone(), (entry.mark, since));
-                if now.saturating_sub(since) >= self.settle && since < now {
+                if now.since(since) >= self.settle && since < now {
                     look.settled.push(entry);
                 } else {
                     look.settling.push(entry.name);
@@ -98,7 +104,7 @@ impl Folder {
 
     /// Reads a file that has settled. It is hashed, read, and compared: a writer that keeps size and modification time
     /// in place is caught by the hash, and a link put in its place by the inode.
-    pub fn read(&self, entry: &Entry) -> Result<Content, ReadError> {
+    pub fn read(entry: &Entry) -> Result<Content, ReadError> {
         let name = &entry.name;
         let io = |source| ReadError::Io { name: name.clone(), source };
         let changed = || ReadError::Changed { name: name.clone() };
@@ -232,8 +238,8 @@ mod tests {
         fs::write(path, bytes).unwrap();
     }
 
-    fn second(second: u64) -> Duration {
-        Duration::from_secs(1_000 + second)
+    fn second(second: u64) -> Boot {
+        Boot::from_duration(Duration::from_secs(1_000 + second))
     }
 
     fn names(look: &Look) -> Vec<&str> {
@@ -268,7 +274,7 @@ mod tests {
         assert!(names(&folder.look(second(11)).unwrap()).is_empty(), "it grew");
         assert!(names(&folder.look(second(20)).unwrap()).is_empty());
         let look = folder.look(second(21)).unwrap();
-        assert_eq!(folder.read(&look.settled[0]).unwrap().bytes, b"half");
+        assert_eq!(Folder::read(&look.settled[0]).unwrap().bytes, b"half");
     }
 
     #[test]
@@ -284,10 +290,10 @@ mod tests {
         fs::rename(root.path().join("bank/c.ofx"), root.path().join("d")).unwrap();
         symlink(root.path().join("d"), root.path().join("bank/c.ofx")).unwrap();
         for entry in &look.settled[..2] {
-            assert!(matches!(folder.read(entry), Err(ReadError::Changed { .. })), "{}", entry.name);
+            assert!(matches!(Folder::read(entry), Err(ReadError::Changed { .. })), "{}", entry.name);
         }
         // The very same inode under another name is the same content; the next look passes the link over.
-        assert_eq!(folder.read(&look.settled[2]).unwrap().bytes, b"here");
+        assert_eq!(Folder::read(&look.settled[2]).unwrap().bytes, b"here");
         assert_eq!(folder.look(second(11)).unwrap().ignored, 1);
     }
 
@@ -312,7 +318,7 @@ mod tests {
                 ("book/itau-main/d.csv", Side::Book, None),
             ]
         );
-        assert_eq!(folder.read(&look.settled[2]).unwrap().sha256, <[u8; 32]>::from(Sha256::digest(b"1")));
+        assert_eq!(Folder::read(&look.settled[2]).unwrap().sha256, <[u8; 32]>::from(Sha256::digest(b"1")));
     }
 
     #[test]

@@ -1,0 +1,145 @@
+//! Files that were read: known by their content, whatever they are called.
+
+use serde_json::Value;
+use sqlx::postgres::PgConnection;
+use sqlx::types::Json;
+use sqlx::{FromRow, query, query_as, query_scalar};
+
+use super::DbError;
+use crate::matching::Side;
+
+/// A file, as it was judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileVerdict {
+    /// SHA-256 of its bytes.
+    pub sha256: [u8; 32],
+    /// Which side.
+    pub side: Side,
+    /// Its name in the inbox.
+    pub name: String,
+    /// How many bytes.
+    pub size: u64,
+    /// The account whose folder it lies in.
+    pub pinned: Option<String>,
+    /// The format, where one was recognised.
+    pub format: Option<String>,
+    /// `accepted`, `quarantined` or `refused`.
+    pub status: &'static str,
+    /// Something of it may be taken later.
+    pub waiting: bool,
+    /// Findings, as JSON.
+    pub diagnostics: Value,
+    /// Settings and engine that judged it.
+    pub judged_by: String,
+}
+
+/// What is known of a file.
+#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+pub struct KnownFile {
+    /// The name under which its content was first seen.
+    pub name: String,
+    /// `accepted`, `quarantined` or `refused`.
+    pub status: String,
+    /// Something of it may be taken later.
+    pub waiting: bool,
+    /// Settings and engine that judged it last.
+    pub judged_by: String,
+}
+
+/// What is known of a content.
+pub async fn known(session: &mut PgConnection, sha256: &[u8; 32]) -> Result<Option<KnownFile>, DbError> {
+    let file = query_as("SELECT name, status, waiting, judged_by FROM counterfoil.source_file WHERE sha256 = $1")
+        .bind(sha256.as_slice())
+        .fetch_optional(session)
+        .await?;
+    Ok(file)
+}
+
+/// Stores a verdict, or replaces an earlier one of the same content.
+pub async fn store(session: &mut PgConnection, file: &FileVerdict) -> Result<(), DbError> {
+    query(
+        "INSERT INTO counterfoil.source_file \
+             (sha256, side, name, size, pinned, format, status, waiting, diagnostics, judged_by) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
+         ON CONFLICT (sha256) DO UPDATE SET format = excluded.format, status = excluded.status, \
+             waiting = excluded.waiting, diagnostics = excluded.diagnostics, judged_by = excluded.judged_by, \
+             judged_at = clock_timestamp()",
+    )
+    .bind(file.sha256.as_slice())
+    .bind(file.side.name())
+    .bind(&file.name)
+    .bind(i64::try_from(file.size).unwrap_or(i64::MAX))
+    .bind(&file.pinned)
+    .bind(&file.format)
+    .bind(file.status)
+    .bind(file.waiting)
+    .bind(Json(&file.diagnostics))
+    .bind(&file.judged_by)
+    .execute(session)
+    .await?;
+    Ok(())
+}
+
+/// Keeps the bytes of a file of which something waits.
+pub async fn keep_bytes(session: &mut PgConnection, sha256: &[u8; 32], bytes: &[u8]) -> Result<(), DbError> {
+    query("INSERT INTO counterfoil.source_bytes (sha256, bytes) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+        .bind(sha256.as_slice())
+        .bind(bytes)
+        .execute(session)
+        .await?;
+    Ok(())
+}
+
+/// The bytes of a file that waits.
+pub async fn bytes(session: &mut PgConnection, sha256: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
+    let bytes = query_scalar("SELECT bytes FROM counterfoil.source_bytes WHERE sha256 = $1")
+        .bind(sha256)
+        .fetch_optional(session)
+        .await?;
+    Ok(bytes)
+}
+
+/// Nothing of these files waits any more, if nothing of them is held: then their bytes go.
+pub async fn settle(session: &mut PgConnection, files: &[Vec<u8>]) -> Result<(), DbError> {
+    for sha256 in files {
+        let settled = query(
+            "UPDATE counterfoil.source_file f SET waiting = false WHERE f.sha256 = $1 AND f.waiting \
+             AND NOT EXISTS (SELECT FROM counterfoil.statement s WHERE s.sha256 = $1 AND s.status = 'held')",
+        )
+        .bind(sha256)
+        .execute(&mut *session)
+        .await?;
+        if settled.rows_affected() > 0 {
+            query("DELETE FROM counterfoil.source_bytes WHERE sha256 = $1").bind(sha256).execute(&mut *session).await?;
+        }
+    }
+    Ok(())
+}
+
+/// A file that waits and was judged by others.
+#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+pub struct WaitingFile {
+    /// SHA-256 of its bytes.
+    pub sha256: Vec<u8>,
+    /// `bank` or `book`.
+    pub side: String,
+    /// Its name in the inbox.
+    pub name: String,
+    /// The account whose folder it lay in.
+    pub pinned: Option<String>,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// A file that waits and was judged by others, if there is one: its accounts may have been declared since.
+pub async fn to_judge_again(session: &mut PgConnection, judged_by: &str) -> Result<Option<WaitingFile>, DbError> {
+    let file = query_as(
+        "SELECT f.sha256, f.side, f.name, f.pinned, b.bytes \
+         FROM counterfoil.source_file f JOIN counterfoil.source_bytes b USING (sha256) \
+         WHERE f.waiting AND f.judged_by <> $1 ORDER BY f.name, f.sha256 LIMIT 1",
+    )
+    .bind(judged_by)
+    .fetch_optional(session)
+    .await?;
+    Ok(file)
+}

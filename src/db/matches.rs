@@ -1,0 +1,276 @@
+//! What matching found: matches with their legs, and what stayed open.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+use serde_json::Value;
+use sqlx::postgres::PgConnection;
+use sqlx::types::Json;
+use sqlx::{query, query_as};
+
+use super::copy::Copy;
+use super::{DayKey, DbError};
+use crate::account::AccountId;
+use crate::account::day::Changed;
+use crate::matching::{Explanation, Match, MatchStatus, Nearest, Outcome, Residue, Side};
+
+/// Stores an outcome. A line that an earlier match consumes already is refused by the table's own constraint.
+pub async fn store(session: &mut PgConnection, day: &DayKey<'_>, outcome: &Outcome) -> Result<(), DbError> {
+    const MATCH: [&str; 8] =
+        ["account", "business_date", "revision", "id", "rule", "status", "difference", "explanation"];
+    const LEG: [&str; 8] = ["account", "business_date", "revision", "match", "side", "place", "line", "consumes"];
+    const RESIDUE: [&str; 8] = ["account", "business_date", "revision", "place", "side", "line", "class", "nearest"];
+    let mut copy = Copy::into(&mut *session, "match", &MATCH).await?;
+    for found in &outcome.matches {
+        copy.row(|out| {
+            day.write(out)
+                .text(&found.id)
+                .text(found.rule.name())
+                .text(status(found.status))
+                .i64(found.difference)
+                .json(&found.explanation);
+        })
+        .await?;
+    }
+    copy.finish().await?;
+    let mut copy = Copy::into(&mut *session, "match_leg", &LEG).await?;
+    for found in &outcome.matches {
+        let consumes = found.status == MatchStatus::Confirmed;
+        for (side, legs) in [(Side::Bank, &found.bank), (Side::Book, &found.book)] {
+            for (place, line) in (0_u32..).zip(legs) {
+                copy.row(|out| {
+                    day.write(out).text(&found.id).text(side.name()).u32(place).text(line).bool(consumes);
+                })
+                .await?;
+            }
+        }
+    }
+    copy.finish().await?;
+    let mut copy = Copy::into(session, "residue", &RESIDUE).await?;
+    for (place, open) in (0_u32..).zip(&outcome.residue) {
+        let class = word(&open.class)?;
+        copy.row(|out| {
+            day.write(out)
+                .u32(place)
+                .text(open.side.name())
+                .text(&open.line)
+                .text(&class)
+                .json_or_null(open.nearest.as_ref());
+        })
+        .await?;
+    }
+    copy.finish().await?;
+    Ok(())
+}
+
+/// Loads an outcome as it was stored.
+pub async fn load(session: &mut PgConnection, day: &DayKey<'_>) -> Result<Outcome, DbError> {
+    let mut legs: BTreeMap<String, (Vec<String>, Vec<String>)> = BTreeMap::new();
+    let rows: Vec<(String, String, String)> = query_as(
+        "SELECT match, side, line FROM counterfoil.match_leg \
+         WHERE account = $1 AND business_date = $2 AND revision = $3 ORDER BY match, side, place",
+    )
+    .bind(day.account.as_str())
+    .bind(day.date)
+    .bind(day.revision())
+    .fetch_all(&mut *session)
+    .await?;
+    for (id, side, line) in rows {
+        let of = legs.entry(id).or_default();
+        if side == Side::Bank.name() { of.0.push(line) } else { of.1.push(line) }
+    }
+    let rows: Vec<(String, String, String, i64, Json<Explanation>)> = query_as(
+        "SELECT id, rule, status, difference, explanation FROM counterfoil.match \
+         WHERE account = $1 AND business_date = $2 AND revision = $3",
+    )
+    .bind(day.account.as_str())
+    .bind(day.date)
+    .bind(day.revision())
+    .fetch_all(&mut *session)
+    .await?;
+    let mut matches = Vec::with_capacity(rows.len());
+    for (id, rule, status, difference, Json(explanation)) in rows {
+        let (bank, book) = legs.remove(&id).unwrap_or_default();
+        let rule = serde_json::from_value(Value::String(rule))?;
+        let status = serde_json::from_value(Value::String(status))?;
+        matches.push(Match { id, rule, status, bank, book, difference, explanation });
+    }
+    let rows: Vec<(String, String, String, Option<Json<Nearest>>)> = query_as(
+        "SELECT side, line, class, nearest FROM counterfoil.residue \
+         WHERE account = $1 AND business_date = $2 AND revision = $3 ORDER BY place",
+    )
+    .bind(day.account.as_str())
+    .bind(day.date)
+    .bind(day.revision())
+    .fetch_all(session)
+    .await?;
+    let mut residue = Vec::with_capacity(rows.len());
+    for (side, line, class, nearest) in rows {
+        residue.push(Residue {
+            side: serde_json::from_value(Value::String(side))?,
+            line,
+            class: serde_json::from_value(Value::String(class))?,
+            nearest: nearest.map(|Json(nearest)| nearest),
+        });
+    }
+    Ok(Outcome { matches, residue })
+}
+
+/// A match that is undone, because an entry of it came again with other content.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Undone {
+    date: NaiveDate,
+    revision: i32,
+    id: String,
+}
+
+/// Legs of undone matches: the lines that they release, by side.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Released {
+    /// The matches.
+    pub matches: BTreeSet<Undone>,
+    /// Ids of bank lines.
+    pub bank: BTreeSet<String>,
+    /// Ids of entries, withdrawn ones among them.
+    pub book: BTreeSet<String>,
+}
+
+/// Which matches of earlier days consume an entry that is withdrawn on `date`, and what they release. Those that `date`
+/// itself has undone already are among them: its later steps must see what its first one saw.
+pub async fn consuming(
+    session: &mut PgConnection,
+    account: &AccountId,
+    withdrawn: &[&str],
+    date: NaiveDate,
+) -> Result<Released, DbError> {
+    let rows: Vec<(NaiveDate, i32, String, String, String)> = query_as(
+        "SELECT l.business_date, l.revision, l.match, l.side, l.line FROM counterfoil.match_leg l \
+         JOIN counterfoil.match_leg w USING (account, business_date, revision, match) \
+         JOIN counterfoil.match m \
+           ON m.account = l.account AND m.business_date = l.business_date AND m.revision = l.revision AND m.id = l.match \
+         WHERE w.account = $1 AND w.side = 'book' AND w.line = ANY($2) AND l.business_date < $3 \
+           AND (w.consumes AND l.consumes OR m.undone_by = $3)",
+    )
+    .bind(account.as_str())
+    .bind(withdrawn)
+    .bind(date)
+    .fetch_all(session)
+    .await?;
+    let mut released = Released::default();
+    for (date, revision, id, side, line) in rows {
+        released.matches.insert(Undone { date, revision, id });
+        let of = if side == Side::Bank.name() { &mut released.bank } else { &mut released.book };
+        of.insert(line);
+    }
+    Ok(released)
+}
+
+/// Undoes matches on a date: their lines are free for others. What they were stays.
+pub async fn undo(
+    session: &mut PgConnection,
+    account: &AccountId,
+    released: &Released,
+    date: NaiveDate,
+) -> Result<(), DbError> {
+    for undone in &released.matches {
+        query(
+            "UPDATE counterfoil.match_leg SET consumes = false \
+             WHERE account = $1 AND business_date = $2 AND revision = $3 AND match = $4",
+        )
+        .bind(account.as_str())
+        .bind(undone.date)
+        .bind(undone.revision)
+        .bind(&undone.id)
+        .execute(&mut *session)
+        .await?;
+        query(
+            "UPDATE counterfoil.match SET status = 'undone', undone_by = $5 \
+             WHERE account = $1 AND business_date = $2 AND revision = $3 AND id = $4",
+        )
+        .bind(account.as_str())
+        .bind(undone.date)
+        .bind(undone.revision)
+        .bind(&undone.id)
+        .bind(date)
+        .execute(&mut *session)
+        .await?;
+    }
+    Ok(())
+}
+
+/// By line id: the date that first saw it, and whether it was late then.
+pub type Seen = BTreeMap<String, (NaiveDate, bool)>;
+
+/// When lines were first seen, and whether they were late then: the first closed day whose manifest takes them. Of
+/// entries the content that `book_seq` knows.
+pub async fn first_seen(
+    session: &mut PgConnection,
+    account: &AccountId,
+    released: &Released,
+    book_seq: i64,
+) -> Result<(Seen, Seen), DbError> {
+    // A day takes late what lies on or before the closed day that it goes on from.
+    let bank: Vec<(String, NaiveDate, bool)> = query_as(
+        "SELECT DISTINCT ON (l.id) l.id, m.business_date, coalesce(l.ledger_day <= m.previous, false) \
+         FROM counterfoil.bank_line l JOIN counterfoil.manifest m ON m.account = l.account \
+         JOIN counterfoil.account_day d USING (account, business_date, revision) \
+         WHERE l.account = $1 AND l.id = ANY($2) AND d.status = 'closed' \
+           AND l.seq <= m.bank_seq AND l.ledger_day <= m.business_date \
+         ORDER BY l.id, m.business_date",
+    )
+    .bind(account.as_str())
+    .bind(released.bank.iter().map(String::as_str).collect::<Vec<_>>())
+    .fetch_all(&mut *session)
+    .await?;
+    let book: Vec<(String, NaiveDate, bool)> = query_as(
+        "SELECT DISTINCT ON (l.id) l.id, m.business_date, coalesce(l.date <= m.previous, false) \
+         FROM counterfoil.book_line l JOIN counterfoil.manifest m ON m.account = l.account \
+         JOIN counterfoil.account_day d USING (account, business_date, revision) \
+         WHERE l.account = $1 AND l.id = ANY($2) AND d.status = 'closed' \
+           AND l.seq <= m.book_seq AND l.date <= m.business_date AND l.seq <= $3 \
+         ORDER BY l.id, l.revision DESC, m.business_date",
+    )
+    .bind(account.as_str())
+    .bind(released.book.iter().map(String::as_str).collect::<Vec<_>>())
+    .bind(book_seq)
+    .fetch_all(session)
+    .await?;
+    let index =
+        |rows: Vec<(String, NaiveDate, bool)>| rows.into_iter().map(|(id, seen, late)| (id, (seen, late))).collect();
+    Ok((index(bank), index(book)))
+}
+
+/// What changed, as the day's computation needs it.
+pub async fn changed(
+    session: &mut PgConnection,
+    account: &AccountId,
+    books: &super::Window,
+) -> Result<(Changed, Released), DbError> {
+    let withdrawn = super::books::withdrawn(&mut *session, account, books).await?;
+    if withdrawn.is_empty() {
+        return Ok((Changed::default(), Released::default()));
+    }
+    let ids: Vec<&str> = withdrawn.iter().map(|line| line.id.as_str()).collect();
+    let released = consuming(&mut *session, account, &ids, books.date).await?;
+    let (bank, book) = first_seen(&mut *session, account, &released, books.previous_seq()).await?;
+    let released_bank = super::bank::by_id(&mut *session, account, &bank).await?;
+    let released_book = super::books::by_id(session, account, books.previous_seq(), &book).await?;
+    Ok((Changed { withdrawn, released_bank, released_book }, released))
+}
+
+/// The word of a value that is a bare word in JSON.
+pub(super) fn word(value: &impl serde::Serialize) -> Result<String, DbError> {
+    match serde_json::to_value(value)? {
+        Value::String(word) => Ok(word),
+        other => Err(DbError::Value(format!("{other} is no word"))),
+    }
+}
+
+fn status(status: MatchStatus) -> &'static str {
+    match status {
+        MatchStatus::Suggested => "suggested",
+        MatchStatus::Confirmed => "confirmed",
+        MatchStatus::Rejected => "rejected",
+        MatchStatus::Undone => "undone",
+    }
+}

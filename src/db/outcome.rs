@@ -1,0 +1,190 @@
+//! A closed account-day, as it was computed: what every report is rendered from.
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+use serde_json::Value;
+use sqlx::postgres::PgConnection;
+use sqlx::types::Json;
+use sqlx::{FromRow, query_as};
+
+use super::stored::StoredStanding;
+use super::{DayKey, DbError, bank, books, matches};
+use crate::account::Account;
+use crate::matching::{Nearest, OpenLine, Side};
+use crate::money::Money;
+use crate::proof::Proof;
+use crate::report::{AccountOutcome, Break, Lines};
+
+/// A row of a closed day's breaks.
+#[derive(Debug, Clone, FromRow)]
+pub struct BreakRow {
+    /// The account.
+    pub account: String,
+    /// The business date.
+    pub business_date: NaiveDate,
+    /// The currency.
+    pub currency: String,
+    /// `bank` or `book`.
+    pub side: String,
+    /// The line.
+    pub line: String,
+    /// Why it is open.
+    pub class: String,
+    /// Its amount, in minor units.
+    pub minor: i64,
+    /// Its age, in business days.
+    pub age: i32,
+    /// The bucket of it.
+    pub bucket: String,
+    /// The business date whose run took it.
+    pub first_seen: NaiveDate,
+    /// It came after its own day was closed.
+    pub late: bool,
+    /// What came closest.
+    pub nearest: Option<Json<Nearest>>,
+}
+
+#[derive(FromRow)]
+struct ProofRow {
+    id: String,
+    scope: String,
+    status: String,
+    left_side: Option<String>,
+    right_side: Option<String>,
+    difference: Option<String>,
+}
+
+impl ProofRow {
+    fn read(self) -> Result<Proof, DbError> {
+        Ok(Proof {
+            id: serde_json::from_value(Value::String(self.id))?,
+            scope: self.scope,
+            status: serde_json::from_value(Value::String(self.status))?,
+            left: self.left_side,
+            right: self.right_side,
+            difference: self.difference,
+        })
+    }
+}
+
+/// The breaks of an account-day, in canonical order.
+pub async fn breaks(
+    session: &mut PgConnection,
+    account: &str,
+    date: NaiveDate,
+    revision: i32,
+) -> Result<Vec<BreakRow>, DbError> {
+    let rows = query_as(
+        "SELECT b.account, b.business_date, d.currency, b.side, b.line, b.class, b.minor, b.age, b.bucket, b.first_seen, \
+                b.late, b.nearest \
+         FROM counterfoil.break b JOIN counterfoil.account_day d USING (account, business_date, revision) \
+         WHERE b.account = $1 AND b.business_date = $2 AND b.revision = $3 ORDER BY b.place",
+    )
+    .bind(account)
+    .bind(date)
+    .bind(revision)
+    .fetch_all(session)
+    .await?;
+    Ok(rows)
+}
+
+/// The outcome of a closed account-day; `None` if it is not closed. `account` gives its opening items, which are no row.
+pub async fn load(
+    session: &mut PgConnection,
+    account: &Account,
+    day: &DayKey<'_>,
+) -> Result<Option<AccountOutcome>, DbError> {
+    let closed: Option<(String, Json<StoredStanding>, i64, i64)> = query_as(
+        "SELECT d.rule_set, d.standing, m.bank_seq, m.book_seq FROM counterfoil.account_day d \
+         JOIN counterfoil.manifest m USING (account, business_date, revision) \
+         WHERE d.account = $1 AND d.business_date = $2 AND d.revision = $3 AND d.status = 'closed' \
+         ORDER BY m.pass DESC LIMIT 1",
+    )
+    .bind(day.account.as_str())
+    .bind(day.date)
+    .bind(day.revision())
+    .fetch_optional(&mut *session)
+    .await?;
+    let Some((rule_set, Json(standing), _, book_seq)) = closed else { return Ok(None) };
+    let currency = account.currency;
+    let found = matches::load(&mut *session, day).await?;
+    let mut breaks = Vec::new();
+    let mut seen: BTreeMap<(Side, String), (NaiveDate, bool)> = BTreeMap::new();
+    for row in self::breaks(&mut *session, day.account.as_str(), day.date, day.revision()).await? {
+        let side: Side = serde_json::from_value(Value::String(row.side))?;
+        seen.insert((side, row.line.clone()), (row.first_seen, row.late));
+        breaks.push(Break {
+            class: serde_json::from_value(Value::String(row.class))?,
+            side,
+            line: row.line,
+            amount: Money::new(row.minor, currency),
+            age_business_days: u32::try_from(row.age).unwrap_or(0),
+            bucket: serde_json::from_value(Value::String(row.bucket))?,
+            first_seen: row.first_seen,
+            nearest: row.nearest.map(|Json(nearest)| nearest),
+        });
+    }
+    let proofs: Vec<ProofRow> = query_as(
+        "SELECT id, scope, status, left_side, right_side, difference FROM counterfoil.proof \
+         WHERE account = $1 AND business_date = $2 AND revision = $3 ORDER BY place",
+    )
+    .bind(day.account.as_str())
+    .bind(day.date)
+    .bind(day.revision())
+    .fetch_all(&mut *session)
+    .await?;
+    let proofs = proofs.into_iter().map(ProofRow::read).collect::<Result<Vec<_>, _>>()?;
+    let mut wanted = matches::Released::default();
+    for (side, line) in seen.keys() {
+        match side {
+            Side::Bank => wanted.bank.insert(line.clone()),
+            Side::Book => wanted.book.insert(line.clone()),
+        };
+    }
+    for leg in &found.matches {
+        wanted.bank.extend(leg.bank.iter().cloned());
+        wanted.book.extend(leg.book.iter().cloned());
+    }
+    let lines = lines(session, account, day, book_seq, &wanted).await?;
+    let (bank, book) = standing.taken(currency)?;
+    Ok(Some(AccountOutcome {
+        account: account.id.clone(),
+        currency,
+        date: day.date,
+        revision: day.revision,
+        rule_set,
+        bank,
+        book,
+        position: standing.position(currency)?,
+        matches: found.matches,
+        breaks,
+        proofs,
+        lines,
+    }))
+}
+
+/// Lines by id, opening items among them.
+async fn lines(
+    session: &mut PgConnection,
+    account: &Account,
+    day: &DayKey<'_>,
+    book_seq: i64,
+    wanted: &matches::Released,
+) -> Result<Lines, DbError> {
+    let (bank_seen, book_seen) = matches::first_seen(&mut *session, day.account, wanted, book_seq).await?;
+    let mut lines = Lines::default();
+    let index = |found: Vec<OpenLine>| found.into_iter().map(|line| (line.id.clone(), line)).collect();
+    lines.bank = index(bank::by_id(&mut *session, day.account, &bank_seen).await?);
+    lines.book = index(books::by_id(session, day.account, book_seq, &book_seen).await?);
+    for (side, item) in account.opening.iter().flat_map(|opening| &opening.items) {
+        let (wanted, known) = match side {
+            Side::Bank => (&wanted.bank, &mut lines.bank),
+            Side::Book => (&wanted.book, &mut lines.book),
+        };
+        if wanted.contains(&item.id) {
+            known.entry(item.id.clone()).or_insert_with(|| item.clone());
+        }
+    }
+    Ok(lines)
+}

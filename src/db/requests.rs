@@ -1,0 +1,140 @@
+//! What people ask for: rows that anybody may insert, and that the leader answers once each.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use sqlx::postgres::PgConnection;
+use sqlx::{FromRow, query, query_as};
+use uuid::Uuid;
+
+use super::DbError;
+
+/// Somebody asks for a date.
+#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+pub struct RunRequest {
+    /// Its id, made by who asks.
+    pub id: Uuid,
+    /// The date.
+    pub business_date: NaiveDate,
+    /// Run a closed date again, as a new revision.
+    pub reopen: bool,
+    /// Let this account pass by the date.
+    pub skip_account: Option<String>,
+    /// Why; needed for the two above.
+    pub reason: Option<String>,
+    /// Who.
+    pub actor: String,
+    /// When.
+    pub asked_at: DateTime<Utc>,
+}
+
+/// The leader's answer.
+#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+pub struct RunAnswer {
+    /// Will it be done?
+    pub accepted: bool,
+    /// What will be done, or why not.
+    pub message: String,
+    /// The term that answered.
+    pub token: i64,
+    /// When.
+    pub answered_at: DateTime<Utc>,
+}
+
+/// The planner rests, or works again.
+#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+pub struct Pause {
+    /// Does it rest?
+    pub paused: bool,
+    /// Why.
+    pub reason: Option<String>,
+    /// Who said so.
+    pub actor: String,
+    /// When.
+    pub at: DateTime<Utc>,
+}
+
+/// Asks.
+pub async fn ask(session: &mut PgConnection, request: &RunRequest) -> Result<(), DbError> {
+    query(
+        "INSERT INTO counterfoil.run_request (id, business_date, reopen, skip_account, reason, actor) \
+         VALUES ($1, $2, $3, $4, $5, $6)",
+    )
+    .bind(request.id)
+    .bind(request.business_date)
+    .bind(request.reopen)
+    .bind(&request.skip_account)
+    .bind(&request.reason)
+    .bind(&request.actor)
+    .execute(session)
+    .await?;
+    Ok(())
+}
+
+/// What was asked and not answered, oldest first.
+pub async fn unanswered(session: &mut PgConnection) -> Result<Vec<RunRequest>, DbError> {
+    let requests = query_as(
+        "SELECT id, business_date, reopen, skip_account, reason, actor, asked_at FROM counterfoil.run_request r \
+         WHERE NOT EXISTS (SELECT FROM counterfoil.run_answer a WHERE a.request = r.id) ORDER BY asked_at, id",
+    )
+    .fetch_all(session)
+    .await?;
+    Ok(requests)
+}
+
+/// Answers. A request that has an answer keeps it.
+pub async fn answer(session: &mut PgConnection, request: Uuid, accepted: bool, message: &str) -> Result<bool, DbError> {
+    let answered = query(
+        "INSERT INTO counterfoil.run_answer (request, accepted, message) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+    )
+    .bind(request)
+    .bind(accepted)
+    .bind(message)
+    .execute(session)
+    .await?;
+    Ok(answered.rows_affected() > 0)
+}
+
+/// The answer to a request, once there is one.
+pub async fn answer_to(session: &mut PgConnection, request: Uuid) -> Result<Option<RunAnswer>, DbError> {
+    let answer =
+        query_as("SELECT accepted, message, token, answered_at FROM counterfoil.run_answer WHERE request = $1")
+            .bind(request)
+            .fetch_optional(session)
+            .await?;
+    Ok(answer)
+}
+
+/// When a date was last asked for with success.
+pub async fn last_accepted(session: &mut PgConnection, date: NaiveDate) -> Result<Option<DateTime<Utc>>, DbError> {
+    let at = sqlx::query_scalar(
+        "SELECT max(a.answered_at) FROM counterfoil.run_request r JOIN counterfoil.run_answer a ON a.request = r.id \
+         WHERE r.business_date = $1 AND a.accepted",
+    )
+    .bind(date)
+    .fetch_one(session)
+    .await?;
+    Ok(at)
+}
+
+/// Whether the planner rests: the newest word counts.
+pub async fn pause(session: &mut PgConnection) -> Result<Option<Pause>, DbError> {
+    let pause = query_as("SELECT paused, reason, actor, at FROM counterfoil.planner_pause ORDER BY id DESC LIMIT 1")
+        .fetch_optional(session)
+        .await?;
+    Ok(pause)
+}
+
+/// Says that the planner shall rest, or work again.
+pub async fn set_pause(
+    session: &mut PgConnection,
+    paused: bool,
+    reason: Option<&str>,
+    actor: &str,
+) -> Result<(), DbError> {
+    query("INSERT INTO counterfoil.planner_pause (paused, reason, actor) VALUES ($1, $2, $3)")
+        .bind(paused)
+        .bind(reason)
+        .bind(actor)
+        .execute(session)
+        .await?;
+    Ok(())
+}

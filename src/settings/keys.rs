@@ -15,10 +15,10 @@ pub const FILE_ONLY: [(&str, &str); 3] =
 pub enum Initial {
     /// This text.
     Text(&'static str),
-    /// Something that depends on the machine, described here.
-    Computed(&'static str),
-    /// Nothing.
-    Absent,
+    /// Something that depends on the machine, described here; beside it an example of a value.
+    Computed(&'static str, &'static str),
+    /// Nothing; an example of a value.
+    Absent(&'static str),
 }
 
 /// One setting.
@@ -40,18 +40,33 @@ const fn key(section: &'static str, name: &'static str, default: Initial, doc: &
     Key { section, name, default, secret: false, doc }
 }
 
-const fn secret(section: &'static str, name: &'static str, doc: &'static str) -> Key {
-    Key { section, name, default: Initial::Absent, secret: true, doc }
+const fn secret(section: &'static str, name: &'static str, example: &'static str, doc: &'static str) -> Key {
+    Key { section, name, default: Initial::Absent(example), secret: true, doc }
 }
 
 use self::Initial::{Absent, Computed, Text};
 
 /// Every setting, in the order in which they are shown.
 pub const KEYS: [Key; 32] = [
-    key("node", "id", Computed("the host name"), "Who this replica is, in logs and history."),
-    secret("redis", "url", "Redis, where replicas agree on who tries to lead: redis:// or rediss://."),
-    secret("postgres", "url", "Postgres, as a login that is a member of the role counterfoil_worker."),
-    secret("postgres", "owner_url", "Postgres, as the owner of the schema; only `counterfoil migrate` uses it."),
+    key("node", "id", Computed("the host name", "replica-1"), "Who this replica is, in logs and history."),
+    secret(
+        "redis",
+        "url",
+        "redis://127.0.0.1:6379/",
+        "Redis, where replicas agree on who tries to lead: redis:// or rediss://.",
+    ),
+    secret(
+        "postgres",
+        "url",
+        "postgres://counterfoil@127.0.0.1/counterfoil",
+        "Postgres, as a login that is a member of the role counterfoil_worker.",
+    ),
+    secret(
+        "postgres",
+        "owner_url",
+        "postgres://owner@127.0.0.1/counterfoil",
+        "Postgres, as the owner of the schema; only `counterfoil migrate` uses it.",
+    ),
     key("lease", "name", Text("reconciliation"), "The name of what is led; a database belongs to one name."),
     key(
         "lease",
@@ -85,7 +100,7 @@ pub const KEYS: [Key; 32] = [
     key(
         "schedule",
         "calendar",
-        Absent,
+        Absent("brazil"),
         "The calendar of business dates; without one, all days but Saturdays and Sundays.",
     ),
     key(
@@ -103,20 +118,20 @@ pub const KEYS: [Key; 32] = [
     key(
         "schedule",
         "start",
-        Absent,
+        Absent("2026-11-27"),
         "The first business date of the ledger of runs; without it, the latest at the first start.",
     ),
     key(
         "inbox",
         "url",
-        Computed("file://, the folder `inbox` where the worker was started"),
+        Computed("file://, the folder `inbox` where the worker was started", "file:///var/lib/counterfoil/inbox"),
         "Where statement and book files are found.",
     ),
     key("inbox", "settle", Text("10s"), "How long a file must stay unchanged before it is read."),
     key(
         "outbox",
         "url",
-        Computed("file://, the folder `outbox` where the worker was started"),
+        Computed("file://, the folder `outbox` where the worker was started", "file:///var/lib/counterfoil/outbox"),
         "Where reports are published.",
     ),
     key("book", "files", Text("true"), "Book files are read from the inbox."),
@@ -126,10 +141,25 @@ pub const KEYS: [Key; 32] = [
         Text("append"),
         "`append`: absence means nothing; `snapshot`: a file voids the known ids of its span that it lacks.",
     ),
-    key("book", "profile", Absent, "The profile of the book files; without one, comma, point, ISO dates and UTF-8."),
-    secret("book", "url", "A database that the books are read from instead, with `book.query`."),
-    key("book", "query", Absent, "The query that reads the books; its columns are those of a book file."),
-    key("rules", "file", Absent, "A TOML file with the matching rules; without one, the built-in ones."),
+    key(
+        "book",
+        "profile",
+        Absent("razao"),
+        "The profile of the book files; without one, comma, point, ISO dates and UTF-8.",
+    ),
+    secret(
+        "book",
+        "url",
+        "postgres://reader@127.0.0.1/ledger",
+        "A database that the books are read from instead, with `book.query`.",
+    ),
+    key(
+        "book",
+        "query",
+        Absent("select id, account, date, amount, currency from cash_postings"),
+        "The query that reads the books; its columns are those of a book file.",
+    ),
+    key("rules", "file", Absent("rules.toml"), "A TOML file with the matching rules; without one, the built-in ones."),
     key("run", "parallel", Text("2"), "How many accounts run side by side."),
     key("run", "step_attempts", Text("5"), "How often a step that fails is tried before its account-day fails."),
     key("http", "listen", Text("0.0.0.0:9464"), "Where /metrics, /livez, /readyz and /status are served."),
@@ -163,5 +193,22 @@ impl Key {
     /// The setting of that section and name.
     pub fn find(section: &str, name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.section == section && key.name == name)
+    }
+
+    /// Its default or, where it has none of its own, an example: a value that the setting can have.
+    pub fn sample(&self) -> &'static str {
+        match self.default {
+            Initial::Text(text) => text,
+            Initial::Computed(_, example) | Initial::Absent(example) => example,
+        }
+    }
+
+    /// What it is when nobody sets it, for people.
+    pub fn default_text(&self) -> &'static str {
+        match self.default {
+            Initial::Text(text) => text,
+            Initial::Computed(what, _) => what,
+            Initial::Absent(_) => "none",
+        }
     }
 }

@@ -14,6 +14,7 @@ pub mod detect;
 pub mod identity;
 pub mod ofx;
 mod place;
+pub mod proof;
 pub mod text;
 
 use chrono::NaiveDate;

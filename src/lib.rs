@@ -13,6 +13,7 @@ pub mod instant;
 pub mod matching;
 pub mod money;
 pub mod proof;
+pub mod reconciliation;
 pub mod reference;
 pub mod report;
 pub mod statement;

@@ -13,11 +13,13 @@
 //! `counterfoil reconcile` from files, and both get the same answers.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use chrono::{Days, NaiveDate};
 use serde::{Deserialize, Serialize};
 
 use super::Account;
+use crate::calendar::Calendar;
 use crate::money::{Currency, Total};
 use crate::proof::{Proof, ProofId};
 use crate::statement::identity::Identity;
@@ -27,6 +29,7 @@ use crate::statement::{DayComplete, Format, Statement};
 #[derive(Debug, Clone)]
 pub struct BankLedger {
     currency: Currency,
+    calendar: Arc<Calendar>,
     day_complete: DayComplete,
     /// The settings' opening: an anchor that no statement moves. Lines up to its day are outside every proof.
     configured: Option<Anchor>,
@@ -173,6 +176,7 @@ impl BankLedger {
         });
         Self {
             currency: account.currency,
+            calendar: Arc::clone(&account.calendar),
             day_complete: account.day_complete,
             configured,
             anchors: configured.into_iter().collect(),
@@ -487,7 +491,10 @@ impl BankLedger {
                 ),
             };
         }
-        if opens > last.day || (opens == last.day && (header.opening.is_some() || !last.over)) {
+        // Days on which this bank does not work are no gap. Without a stated opening only the balance could tell, so a
+        // statement that follows on the next working day is judged by its arithmetic.
+        let gap = self.calendar.business_days_between(last.day, opens) > 0 || !last.over;
+        if opens >= last.day && (gap || header.opening.is_some()) {
             let opening = header.opening.map_or_else(
                 || "states no opening".to_owned(),
                 |minor| format!("opens with {}", money(i128::from(minor))),

@@ -17,6 +17,8 @@ mod place;
 pub mod proof;
 pub mod text;
 
+use std::fmt;
+
 use chrono::NaiveDate;
 use serde::Serialize;
 
@@ -260,6 +262,18 @@ pub enum TotalOf {
     Credits,
     /// Debits; the sum is negative.
     Debits,
+}
+
+// === impl AccountRef ===
+
+/// Bank, branch and number, as far as the file has them: `001 / 1234 / 56789-0`.
+impl fmt::Display for AccountRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for part in [&self.bank, &self.branch].into_iter().flatten() {
+            write!(f, "{part} / ")?;
+        }
+        f.write_str(&self.number)
+    }
 }
 
 // === impl Statement ===

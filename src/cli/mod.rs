@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand. Reads go to stdout, errors to stderr with what to do next.
 
 mod healthcheck;
+mod migrate;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Healthcheck(healthcheck::Healthcheck),
+    Migrate(migrate::Migrate),
 }
 
 /// How a command ended, and its exit code.
@@ -46,6 +48,7 @@ impl Cli {
     pub fn run(self) -> anyhow::Result<Exit> {
         match self.command {
             Command::Healthcheck(command) => command.run(),
+            Command::Migrate(command) => command.run(),
         }
     }
 }

@@ -228,7 +228,7 @@ impl Keeper {
         ));
         let (history, entries) = mpsc::unbounded_channel();
         let look = postgres_line::Look { store: store(), lease: settings.lease.clone(), timings };
-        lines.spawn(look.run(entries, snapshots.subscribe(), news));
+        lines.spawn(look.run(entries, news));
 
         let seed = u64::from_le_bytes(*Uuid::new_v4().as_bytes().first_chunk().unwrap_or(&[0; 8]));
         let mut desk = Desk {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
-use super::{InboxCheck, News, Snapshot};
+use super::{InboxCheck, News};
 use crate::election::elector::{Attempt, Event, Installed};
-use crate::election::reason::{Ineligible, Role};
+use crate::election::reason::Ineligible;
 use crate::election::term::{self, EventKind, Installation, Obstacle, TermError, TermStore};
 use crate::election::timing::Timings;
 use crate::election::{FencingToken, LeaseName, Owner};
@@ -45,7 +45,7 @@ pub(super) struct Asker {
     pub(super) sound: bool,
 }
 
-/// Looks at the installed term now and then, and writes history.
+/// Looks at the installed term once a heartbeat, leader or not, and writes history.
 pub(super) struct Look {
     pub(super) store: TermStore,
     pub(super) lease: LeaseName,
@@ -193,14 +193,11 @@ impl Look {
     pub(super) async fn run(
         mut self,
         mut entries: mpsc::UnboundedReceiver<Entry>,
-        snapshots: watch::Receiver<Snapshot>,
         news: mpsc::UnboundedSender<News>,
     ) -> &'static str {
         // At once, so that the session is there when something has to be written down.
         self.look(&news).await;
         loop {
-            let leads = snapshots.borrow().standing.role == Role::Leader;
-            let pause = if leads { self.timings.heartbeat } else { self.timings.ttl };
             tokio::select! {
                 biased;
                 entry = entries.recv() => match entry {
@@ -214,7 +211,7 @@ impl Look {
                     }
                     None => return "history",
                 },
-                () = tokio::time::sleep(pause) => self.look(&news).await,
+                () = tokio::time::sleep(self.timings.heartbeat) => self.look(&news).await,
             }
         }
     }

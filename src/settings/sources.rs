@@ -187,7 +187,7 @@ fn merged(text: &str, variables: HashMap<String, String>) -> Result<HashMap<Stri
 }
 
 /// `.env`, if it is there: only variables of ours. A line that cannot be read is named by number, never quoted.
-fn dotenv(path: &Path, faults: &mut Faults) -> BTreeMap<String, String> {
+pub(super) fn dotenv(path: &Path, faults: &mut Faults) -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,

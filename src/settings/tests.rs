@@ -349,3 +349,24 @@ fn a_rule_file_is_read_and_its_faults_are_told_with_their_line() {
     let told = read_rules(&path).unwrap_err().to_string();
     assert!(told.contains("rules.toml:2") && told.contains("unknown field `book_proceeds_bank`"), "{told}");
 }
+
+#[test]
+fn an_env_file_gives_our_variables_and_its_broken_lines_are_named_and_never_quoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(".env");
+    let mut faults = super::fault::Faults::default();
+    assert!(super::sources::dotenv(&path, &mut faults).is_empty());
+    let text =
+        "# comment\nPOSTGRES_PASSWORD=hunter2\nCOUNTERFOIL__SCHEDULE__CRON=\"0 7 * * *\"\nhunter2 without a name\n";
+    std::fs::write(&path, text).unwrap();
+    let found = super::sources::dotenv(&path, &mut faults);
+    assert_eq!(found.into_iter().collect::<Vec<_>>(), [("COUNTERFOIL__SCHEDULE__CRON".into(), "0 7 * * *".into())]);
+    let told = faults.into_error().unwrap().to_string();
+    assert!(told.contains(".env:4: expected NAME=value") && !told.contains("hunter2"), "{told}");
+}
+
+#[test]
+fn a_settings_file_that_was_named_must_be_there() {
+    let error = Sources::of_process(Some(std::path::Path::new("/nowhere/counterfoil.toml"))).unwrap_err();
+    assert!(error.to_string().contains("/nowhere/counterfoil.toml: the settings file cannot be read"), "{error}");
+}

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use counterfoil::db::checkpoint::{Checkpoint, Key};
-use counterfoil::db::connect::Connector;
+use counterfoil::db::connect::{Connector, Purpose};
 use counterfoil::db::fence::{Failure, Fence, FencedTransaction, Outcome, WriteError};
 use counterfoil::election::term::{Installation, Term};
 use counterfoil::scratch::postgres::{Database, WORKER};
@@ -242,8 +242,27 @@ async fn a_transaction_whose_error_was_swallowed_is_not_reported_as_committed() 
     let step = fence.write(&step("one"), swallow).await;
     assert!(matches!(step, Err(WriteError::Bug(_))), "{step:?}");
     let recorded = fence.record(swallow).await;
-    assert!(matches!(recorded, Err(WriteError::Transient(_))), "{recorded:?}");
+    assert!(matches!(recorded, Err(WriteError::Bug(_))), "{recorded:?}");
     assert_eq!(kept(&database).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_commit_that_a_deferred_constraint_refuses_is_not_tried_for_ever() {
+    let database = database().await;
+    let term = lead(&database, 1, "a").await;
+    let mut owner =
+        Connector::new(&database.owner_url(), "test").expect("a url").connect(Purpose::Migrate).await.expect("in");
+    let constraint = "ALTER TABLE counterfoil.probe ADD UNIQUE (word) DEFERRABLE INITIALLY DEFERRED";
+    run(&mut owner, constraint).await.expect("a deferred constraint");
+    let mut fence = fence(&database, &term);
+    let twice = async |transaction: &mut FencedTransaction| {
+        say(transaction, "same").await?;
+        say(transaction, "same").await
+    };
+    let step = fence.write(&step("one"), twice).await;
+    assert!(matches!(step, Err(WriteError::Refused(_))), "{step:?}");
+    let recorded = fence.record(twice).await;
+    assert!(matches!(recorded, Err(WriteError::Refused(_))), "{recorded:?}");
 }
 
 #[tokio::test]

@@ -230,18 +230,23 @@ impl Fence {
         Err(WriteError::Transient(last))
     }
 
-    /// What a failure in the middle of a transaction means. The session goes, and the transaction with it.
-    async fn failed(&mut self, transaction: FencedTransaction, failure: Failure) -> WriteError {
-        drop(transaction);
+    /// What a failure in the middle of a transaction means. A step's own refusal leaves the session whole; after anything
+    /// else it goes, and the transaction with it.
+    async fn failed(&mut self, mut transaction: FencedTransaction, failure: Failure) -> WriteError {
         let error = match failure {
             Failure::Sql(error) => error,
             Failure::Step(step) => {
                 return match step.downcast::<WriteError>() {
                     Ok(ours) => *ours,
-                    Err(step) => WriteError::Step(step),
+                    Err(step) => {
+                        let whole = patient(transaction.session.sql.execute("ROLLBACK")).await.is_ok();
+                        self.session = whole.then_some(transaction.session);
+                        WriteError::Step(step)
+                    }
                 };
             }
         };
+        drop(transaction);
         match meaning(&error) {
             Meaning::TermOver => fenced(&error, self.term.token(), None).into(),
             Meaning::SessionLost | Meaning::Conflict => self.ask_again(told(&error)).await,
@@ -289,22 +294,27 @@ impl Fence {
         checkpoint: Option<&Checkpoint>,
     ) -> Result<Fate, WriteError> {
         let id = transaction.id.clone();
-        let looked = patient(async {
-            transaction.session.sql.execute("COMMIT").await?;
-            look(&mut transaction.session.sql, &id, checkpoint, "the commit ended in a rollback").await
-        })
-        .await;
-        let lost = match looked {
-            Ok(Some(fate)) => {
-                let held = match checkpoint {
-                    Some(checkpoint) => transaction.hold(&format!("{}:committed", checkpoint.key.step)).await,
-                    None => Ok(()),
-                };
-                self.session = held.is_ok().then_some(transaction.session);
-                return Ok(fate);
-            }
-            Ok(None) => "the commit is still under way".to_owned(),
-            Err(error) => told(&error),
+        let lost = match patient(transaction.session.sql.execute("COMMIT")).await {
+            Ok(_) => match patient(look(&mut transaction.session.sql, &id, checkpoint, "")).await {
+                Ok(Some(Fate::Committed)) => {
+                    let held = match checkpoint {
+                        Some(checkpoint) => transaction.hold(&format!("{}:committed", checkpoint.key.step)).await,
+                        None => Ok(()),
+                    };
+                    self.session = held.is_ok().then_some(transaction.session);
+                    return Ok(Fate::Committed);
+                }
+                Ok(_) => {
+                    return Err(WriteError::Bug(
+                        "the work swallowed an error: its transaction was aborted, and its commit rolled back"
+                            .to_owned(),
+                    ));
+                }
+                Err(error) => told(&error),
+            },
+            // A commit without an answer. With one it is a refusal, of a deferred constraint say, and nothing was kept.
+            Err(error) if meaning(&error) == Meaning::SessionLost => told(&error),
+            Err(error) => return Err(self.failed(transaction, error.into()).await),
         };
         let backend = transaction.backend;
         drop(transaction);

@@ -213,7 +213,8 @@ pub async fn first_seen(
     let bank: Vec<(String, NaiveDate, bool)> = query_as(
         "SELECT DISTINCT ON (l.id) l.id, m.business_date, coalesce(l.ledger_day <= m.previous, false) \
          FROM counterfoil.bank_line l JOIN counterfoil.manifest m ON m.account = l.account \
-         JOIN counterfoil.account_day d USING (account, business_date, revision) \
+         JOIN counterfoil.account_day d \
+           ON d.account = m.account AND d.business_date = m.business_date AND d.revision = m.revision \
          WHERE l.account = $1 AND l.id = ANY($2) AND d.status = 'closed' \
            AND l.seq <= m.bank_seq AND l.ledger_day <= m.business_date \
          ORDER BY l.id, m.business_date",
@@ -225,7 +226,8 @@ pub async fn first_seen(
     let book: Vec<(String, NaiveDate, bool)> = query_as(
         "SELECT DISTINCT ON (l.id) l.id, m.business_date, coalesce(l.date <= m.previous, false) \
          FROM counterfoil.book_line l JOIN counterfoil.manifest m ON m.account = l.account \
-         JOIN counterfoil.account_day d USING (account, business_date, revision) \
+         JOIN counterfoil.account_day d \
+           ON d.account = m.account AND d.business_date = m.business_date AND d.revision = m.revision \
          WHERE l.account = $1 AND l.id = ANY($2) AND d.status = 'closed' \
            AND l.seq <= m.book_seq AND l.date <= m.business_date AND l.seq <= $3 \
          ORDER BY l.id, l.revision DESC, m.business_date",

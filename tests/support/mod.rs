@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test says what it could not go on without")]
 #![expect(dead_code, unreachable_pub, reason = "each test binary uses its part of it")]
 
+pub mod day;
 pub mod proxy;
 pub mod raw;
 

@@ -1,0 +1,170 @@
+//! Step `book`: read the company's entries of a file, and take in what is new or changed.
+
+use std::collections::BTreeMap;
+
+use super::RunError;
+use super::attempts::{Hand, Tried};
+use super::desk::Desk;
+use super::ingest::{Arrived, hex, shown};
+use super::plan::Step;
+use crate::account::AccountId;
+use crate::account::book_ledger::{BookLedger, ContentHash, Entry};
+use crate::account::registry::Lookup;
+use crate::book::{self, BookLine, LedgerBalance, ParsedBook};
+use crate::db::books::{self, Batch};
+use crate::db::checkpoint::{Checkpoint, Key};
+use crate::db::fence;
+use crate::db::files::{self, FileVerdict};
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::matching::Side;
+use crate::supervisor::blocking;
+use crate::telemetry::{FileOutcome, LineOutcome, metrics};
+
+/// An account's part of a file.
+#[derive(Debug, Default)]
+struct Part<'a> {
+    lines: Vec<&'a BookLine>,
+    balances: Vec<&'a LedgerBalance>,
+}
+
+/// Takes in a book file. Says nothing of one that is known already.
+pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<Option<Tried<()>>, RunError> {
+    let judged_by = desk.judged_by();
+    let known = hand.read(async |session| files::known(session, &file.sha256).await).await?;
+    let hex = hex(&file.sha256);
+    let key = match known {
+        Some(known) if known.judged_by == judged_by || (known.status == "accepted" && !known.waiting) => {
+            return Ok(None);
+        }
+        Some(_) => format!("{hex}/{judged_by}"),
+        None => hex,
+    };
+    let key = Key::new("", Step::Book.name(), key);
+    let checkpoint = Checkpoint::first(key.clone());
+    let tried = hand
+        .try_step(Step::Book, &key, None, async |hand| {
+            let (bytes, profile) = (std::sync::Arc::clone(&file.bytes), desk.book_profile.clone());
+            let parsed = blocking(move || book::parse(&book::Input { bytes: &bytes, profile: profile.as_ref() })).await;
+            hand.beat();
+            let Sorted { mut parts, mut diagnostics, unknown } = sort(desk, &parsed);
+            // Judged again since settings changed: what was taken then is not taken twice.
+            for account in hand.read(async |session| books::taken_of(session, &file.sha256).await).await? {
+                parts.retain(|id, _| id.as_str() != account);
+            }
+            let mut batches: Vec<(AccountId, i64, Batch<'_>)> = Vec::new();
+            for (account, part) in parts {
+                let ids: Vec<&str> = part.lines.iter().map(|line| line.id.as_str()).collect();
+                let (ledger, seq) = hand
+                    .read(async |session| {
+                        let ledger = books::ledger(&mut *session, &account, &ids).await?;
+                        Ok((ledger, books::last_seq(session, &account).await?))
+                    })
+                    .await?;
+                batches.push((account, seq + 1, batch(ledger, &part, &mut diagnostics)));
+                hand.beat();
+                hand.tools().check()?;
+            }
+            let status = if parsed.is_refused() { "refused" } else { "accepted" };
+            let verdict = FileVerdict {
+                sha256: file.sha256,
+                side: Side::Book,
+                name: file.name.clone(),
+                size: file.bytes.len() as u64,
+                pinned: None,
+                format: None,
+                status,
+                waiting: unknown && status == "accepted",
+                diagnostics: shown(&diagnostics),
+                judged_by: judged_by.clone(),
+            };
+            let stored = hand
+                .commit(&checkpoint, async |sql| {
+                    files::store(&mut *sql, &verdict).await?;
+                    if verdict.waiting {
+                        files::keep_bytes(&mut *sql, &file.sha256, &file.bytes).await?;
+                    } else {
+                        files::settle(&mut *sql, &[file.sha256.to_vec()]).await?;
+                    }
+                    for (account, seq, batch) in &batches {
+                        books::store(&mut *sql, account, *seq, &file.sha256, batch).await?;
+                    }
+                    Ok(())
+                })
+                .await?;
+            if let fence::Outcome::Committed(()) = stored {
+                tell(file, status, &batches);
+            }
+            Ok(stored)
+        })
+        .await?;
+    Ok(Some(tried))
+}
+
+/// A file, sorted by account.
+struct Sorted<'a> {
+    parts: BTreeMap<AccountId, Part<'a>>,
+    diagnostics: Vec<Diagnostic>,
+    /// Some of it is of no account that is declared.
+    unknown: bool,
+}
+
+/// Sorts a file's lines and balances by account. Those of no account are named, and wait for it to be declared.
+fn sort<'a>(desk: &Desk, parsed: &'a ParsedBook) -> Sorted<'a> {
+    let mut some_unknown = false;
+    let mut parts: BTreeMap<AccountId, Part<'a>> = BTreeMap::new();
+    let mut diagnostics = parsed.diagnostics.clone();
+    let mut unknown = |account: &str, line: u32| {
+        some_unknown = true;
+        let message = format!("account {account:?} is none of the declared ones: not taken");
+        if diagnostics.len() < crate::diagnostic::Diagnostics::CAP {
+            diagnostics.push(Diagnostic::new(Severity::Error, "UNKNOWN_ACCOUNT", message).at_line(line));
+        }
+    };
+    for line in &parsed.lines {
+        match desk.registry.find_book(&line.account, line.amount.currency()) {
+            Lookup::Found(account) => parts.entry(account.id.clone()).or_default().lines.push(line),
+            _ => unknown(&line.account, line.line),
+        }
+    }
+    for balance in &parsed.balances {
+        match desk.registry.find_book(&balance.account, balance.closing.currency()) {
+            Lookup::Found(account) => parts.entry(account.id.clone()).or_default().balances.push(balance),
+            _ => unknown(&balance.account, balance.line),
+        }
+    }
+    Sorted { parts, diagnostics, unknown: some_unknown }
+}
+
+/// What of an account's part is new.
+fn batch<'a>(mut ledger: BookLedger, part: &Part<'a>, diagnostics: &mut Vec<Diagnostic>) -> Batch<'a> {
+    let dates = part.lines.iter().map(|line| line.date).chain(part.balances.iter().map(|balance| balance.date));
+    let mut batch = Batch { balances: part.balances.clone(), through: dates.max(), ..Batch::default() };
+    for line in &part.lines {
+        let content = ContentHash::of(line);
+        match ledger.take(&line.id, content) {
+            Entry::New => batch.lines.push((line, 0, content)),
+            Entry::Known => batch.known += 1,
+            Entry::Changed { revision } => {
+                let message = format!("entry {:?} came before with other content: revision {revision}", line.id);
+                diagnostics.push(Diagnostic::new(Severity::Warning, "BOOK_CHANGED", message).at_line(line.line));
+                batch.lines.push((line, revision, content));
+            }
+        }
+    }
+    batch
+}
+
+fn tell(file: &Arrived, status: &str, batches: &[(AccountId, i64, Batch<'_>)]) {
+    let (mut new, mut known, mut revised) = (0, 0, 0);
+    for (_, _, batch) in batches {
+        known += batch.known;
+        for (_, revision, _) in &batch.lines {
+            *(if *revision == 0 { &mut new } else { &mut revised }) += 1;
+        }
+    }
+    metrics::lines(Side::Book, LineOutcome::New, new);
+    metrics::lines(Side::Book, LineOutcome::Known, known);
+    metrics::lines(Side::Book, LineOutcome::Revised, revised);
+    metrics::file(Side::Book, if status == "refused" { FileOutcome::Refused } else { FileOutcome::Accepted });
+    tracing::info!(file = %file.name, status, new, known, revised, "book file taken");
+}

@@ -1,0 +1,86 @@
+//! What the work goes by: the settings that decide about money and about when, and the fingerprints of them.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::NaiveDate;
+
+use crate::account::registry::Registry;
+use crate::account::{Account, AccountId};
+use crate::book::profile::Profile;
+use crate::matching::RuleSet;
+use crate::report::digest;
+use crate::schedule::planner::Timetable;
+use crate::settings::Settings;
+
+/// The version of the engine: another one begins an unfinished account-day again.
+pub const ENGINE: &str = env!("CARGO_PKG_VERSION");
+
+/// The first wait after a step failed.
+const BACKOFF: Duration = Duration::from_millis(250);
+
+/// What the work goes by. Read once, at start; a change of settings is a restart.
+#[derive(Debug, Clone)]
+pub struct Desk {
+    /// The accounts.
+    pub registry: Arc<Registry>,
+    /// The matching rules.
+    pub rules: RuleSet,
+    /// When.
+    pub timetable: Timetable,
+    /// How book files are written; plain ones without.
+    pub book_profile: Option<Profile>,
+    /// How accounts' CSV statements are written.
+    pub profiles: BTreeMap<AccountId, Profile>,
+    /// Accounts side by side.
+    pub parallel: usize,
+    /// How often a step is tried.
+    pub step_attempts: u32,
+    /// How long a step that failed waits before it is tried again; doubled each time, up to a hundredfold.
+    pub backoff: Duration,
+}
+
+// === impl Desk ===
+
+impl Desk {
+    /// Of the settings.
+    pub fn of(settings: &Settings) -> Self {
+        let profile = |account: &Account| {
+            settings.account_profile(&account.id).map(|profile| (account.id.clone(), profile.clone()))
+        };
+        Self {
+            registry: Arc::new(settings.registry.clone()),
+            rules: settings.rules.clone(),
+            timetable: settings.schedule.timetable.clone(),
+            book_profile: settings.book_profile().cloned(),
+            profiles: settings.accounts().iter().filter_map(profile).collect(),
+            parallel: usize::try_from(settings.run.parallel).unwrap_or(1),
+            step_attempts: settings.run.step_attempts,
+            backoff: BACKOFF,
+        }
+    }
+
+    /// Settings and engine, as a fingerprint: a file that was not taken is judged again when it changes.
+    pub fn judged_by(&self) -> String {
+        fingerprint(&(ENGINE, self.registry.accounts(), &self.book_profile, &self.profiles))
+    }
+
+    /// An account's settings, as a fingerprint: part of each manifest.
+    pub fn account_fingerprint(account: &Account) -> String {
+        fingerprint(account)
+    }
+
+    /// The earliest opening, where every account has one: up to it no date is due.
+    pub fn opening(&self) -> Option<NaiveDate> {
+        self.registry.accounts().iter().filter_map(|account| account.opening.as_ref()).map(|opening| opening.date).min()
+    }
+}
+
+/// SHA-256 of how a value is shown, 16 hexadecimal digits. The engine's version is part of what it is compared under, so
+/// that how values are shown may change with it.
+fn fingerprint(value: &impl Debug) -> String {
+    let digest = digest::of_bytes(format!("{value:?}").as_bytes()).to_string();
+    digest[..16].to_owned()
+}

@@ -1,0 +1,33 @@
+//! Publishes what was committed: reports and summaries go from the database to the outbox. Not a step: cut off anywhere,
+//! it is simply done again, and equal bytes change nothing.
+
+use std::sync::Arc;
+
+use chrono::NaiveDate;
+
+use super::RunError;
+use super::attempts::Hand;
+use crate::db::reports;
+use crate::outbox::{Outbox, Published};
+use crate::supervisor::blocking;
+
+/// Makes the outbox hold everything of a date. What cannot be written is logged, and tried again by the next pass.
+pub(super) async fn date(hand: &mut Hand, outbox: &Arc<Outbox>, date: NaiveDate) -> Result<bool, RunError> {
+    let files = hand.read(async |session| reports::of_date(session, date).await).await?;
+    let outbox = Arc::clone(outbox);
+    let failure = blocking(move || {
+        for (name, bytes) in files {
+            match outbox.publish(&name, &bytes, uuid::Uuid::new_v4()) {
+                Ok(Published::Written) => tracing::info!(name, "published"),
+                Ok(Published::Unchanged) => {}
+                Err(error) => return Some(error),
+            }
+        }
+        None
+    })
+    .await;
+    if let Some(error) = &failure {
+        tracing::warn!(date = %date, error = %error, "not published; it stays in the database, and is tried again");
+    }
+    Ok(failure.is_none())
+}

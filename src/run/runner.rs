@@ -1,0 +1,646 @@
+//! The leader's work, from the bell to the outbox.
+//!
+//! A pass takes in what has arrived, answers what was asked, records what is due, and brings every unfinished run as far
+//! as it goes: dates oldest first, accounts side by side. It keeps nothing between passes but what spares it reading
+//! again; a new leader's first pass does the same work and finds most of it done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDate, Utc};
+
+use super::attempts::{Hand, Tools, Tried};
+use super::day::before;
+use super::desk::Desk;
+use super::ingest::Arrived;
+use super::join::side_by_side;
+use super::plan::Step;
+use super::{Reins, RunError, book, close, ingest, manifest, match_lines, publish, report, summary};
+use crate::account::Account;
+use crate::account::readiness::{missing, no_movement_may_be_assumed};
+use crate::clock::Clock;
+use crate::db::connect::Connector;
+use crate::db::days::DayState;
+use crate::db::requests::RunRequest;
+use crate::db::runs::RunRow;
+use crate::db::{DayKey, attempts, bank, books, days, files, requests, runs};
+use crate::inbox::{Entry, Folder, InboxError, Look, ReadError};
+use crate::matching::Side;
+use crate::outbox::Outbox;
+use crate::report::digest::{self, Digest};
+use crate::schedule::bell::Bell;
+use crate::supervisor::blocking;
+use crate::telemetry::{AccountDayOutcome, CronTick, RunOutcome, ScheduledDate, WriteOperation, metrics};
+
+/// How often the leader looks whether somebody asked for something.
+const ASKED_EVERY: Duration = Duration::from_secs(1);
+/// How many of the newest runs a new leader publishes again, for what its predecessor left undone.
+const PUBLISH_AGAIN: i64 = 5;
+
+/// Does the work of one term. Made when leadership is gained, dropped when it ends.
+pub struct Runner {
+    desk: Arc<Desk>,
+    tools: Tools,
+    hand: Hand,
+    inbox: Arc<Mutex<Folder>>,
+    outbox: Arc<Outbox>,
+    /// Files whose content is known: what spares hashing the inbox each minute.
+    known: BTreeMap<String, Fingerprint>,
+    lines: summary::Lines,
+    /// Dates of which something may not be in the outbox.
+    unpublished: BTreeSet<NaiveDate>,
+    fresh: bool,
+}
+
+type Fingerprint = (u64, u64, u64, Duration);
+
+/// What a runner works with beside its term.
+#[derive(Clone)]
+pub struct Bench {
+    /// What the work goes by.
+    pub desk: Arc<Desk>,
+    /// The inbox. It outlives terms, and so its looks do.
+    pub inbox: Arc<Mutex<Folder>>,
+    /// The outbox.
+    pub outbox: Arc<Outbox>,
+    /// The way to Postgres.
+    pub connector: Connector,
+    /// The clocks.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// What a pass came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pass {
+    /// Files of the inbox have not settled yet: ask again when they may have.
+    pub settling: bool,
+    /// Runs that are not complete.
+    pub unfinished: usize,
+    /// Dates that this pass recorded.
+    pub planned: u64,
+    /// The planner rests.
+    pub paused: bool,
+}
+
+/// How far an account-day came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Came {
+    Closed,
+    Waiting,
+    Failed,
+    Skipped,
+}
+
+// === impl Runner ===
+
+impl Runner {
+    /// The work of the term that `reins` hold.
+    pub fn new(bench: Bench, reins: Reins) -> Self {
+        let Bench { desk, inbox, outbox, connector, clock } = bench;
+        let tools = Tools { reins, connector, clock, attempts: desk.step_attempts, backoff: desk.backoff };
+        let hand = tools.hand();
+        Self {
+            desk,
+            tools,
+            hand,
+            inbox,
+            outbox,
+            known: BTreeMap::new(),
+            lines: summary::Lines::default(),
+            unpublished: BTreeSet::new(),
+            fresh: true,
+        }
+    }
+
+    /// Works until the term ends, woken by the bell, by what is asked for, and by files that settle. Returns why it ended.
+    pub async fn lead(&mut self, bell: &mut Bell) -> RunError {
+        loop {
+            let pass = self.pass().await;
+            let settling = match pass {
+                Ok(pass) => {
+                    metrics::cron_tick(if pass.paused { CronTick::SkippedPaused } else { CronTick::Woke });
+                    pass.settling
+                }
+                Err(error) if error.ends_the_term() => return error,
+                Err(error) => {
+                    metrics::cron_tick(CronTick::Failed);
+                    tracing::warn!(error = %error, "this pass ended early; the next one tries again");
+                    if let Err(ended) = self.tools.pause(Duration::from_secs(1)).await {
+                        return ended;
+                    }
+                    false
+                }
+            };
+            if let Err(ended) = self.rest(bell, settling).await {
+                return ended;
+            }
+        }
+    }
+
+    /// Waits for the next reason to work.
+    async fn rest(&mut self, bell: &mut Bell, settling: bool) -> Result<(), RunError> {
+        let settled = if settling { self.inbox().settle() } else { Duration::MAX };
+        let settled = tokio::time::sleep(settled.min(Duration::from_hours(1)));
+        tokio::pin!(settled);
+        loop {
+            tokio::select! {
+                () = self.tools.reins.stop.cancelled() => return Err(RunError::Stopped),
+                _ = bell.rung() => return Ok(()),
+                () = &mut settled => return Ok(()),
+                () = tokio::time::sleep(ASKED_EVERY) => {}
+            }
+            self.tools.check()?;
+            // A server that cannot be asked now is asked by the next pass.
+            let asked = self.hand.read(async |session| requests::unanswered(session).await).await;
+            if asked.is_ok_and(|asked| !asked.is_empty()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Everything that can be done now.
+    pub async fn pass(&mut self) -> Result<Pass, RunError> {
+        let mut pass = Pass { settling: self.take_in().await?, ..Pass::default() };
+        self.answer().await?;
+        let paused = self.hand.read(async |session| requests::pause(session).await).await?;
+        pass.paused = paused.is_some_and(|pause| pause.paused);
+        if !pass.paused {
+            pass.planned = self.plan().await?;
+        }
+        if std::mem::take(&mut self.fresh) {
+            let newest = self.hand.read(async |session| runs::newest(session, PUBLISH_AGAIN).await).await?;
+            self.unpublished.extend(newest.into_iter().map(|run| run.business_date));
+        }
+        let unfinished = self.hand.read(async |session| runs::unfinished(session).await).await?;
+        for run in &unfinished {
+            if self.run(run).await? != "complete" {
+                pass.unfinished += 1;
+            }
+        }
+        for date in std::mem::take(&mut self.unpublished) {
+            self.tools.check()?;
+            if !publish::date(&mut self.hand, &self.outbox, date).await? {
+                self.unpublished.insert(date);
+            }
+        }
+        Ok(pass)
+    }
+
+    // === Taking in ===
+
+    /// Takes in what has settled in the inbox: statements first, then books, each in order of names. Says whether
+    /// something has not settled.
+    async fn take_in(&mut self) -> Result<bool, RunError> {
+        let (inbox, now) = (Arc::clone(&self.inbox), self.tools.clock.now());
+        let look: Result<Look, InboxError> = blocking(move || lock(&inbox).look(now)).await;
+        let look = look?;
+        self.known.retain(|name, _| look.settled.iter().any(|entry| entry.name == *name));
+        for entry in look.settled {
+            if self.known.get(&entry.name) == Some(&entry.fingerprint()) {
+                continue;
+            }
+            self.tools.check()?;
+            match Self::read_file(&entry).await {
+                Ok(file) => {
+                    self.take(entry.side, &file).await?;
+                    self.known.insert(entry.name.clone(), entry.fingerprint());
+                }
+                Err(error) => tracing::warn!(error = %error, "a file of the inbox was left for the next look"),
+            }
+        }
+        // Files that wait for an account, once after settings changed.
+        let judged_by = self.desk.judged_by();
+        loop {
+            let waiting = self.hand.read(async |session| files::to_judge_again(session, &judged_by).await).await?;
+            let Some(waiting) = waiting else { break };
+            let side = if waiting.side == Side::Bank.name() { Side::Bank } else { Side::Book };
+            let file = Arrived {
+                name: waiting.name,
+                pinned: waiting.pinned.and_then(|id| crate::account::AccountId::new(&id).ok()),
+                sha256: waiting.sha256.try_into().unwrap_or_default(),
+                bytes: Arc::new(waiting.bytes),
+            };
+            if !self.take(side, &file).await? {
+                break;
+            }
+        }
+        Ok(!look.settling.is_empty())
+    }
+
+    async fn read_file(entry: &Entry) -> Result<Arrived, ReadError> {
+        let entry = entry.clone();
+        blocking(move || {
+            let content = Folder::read(&entry)?;
+            Ok(Arrived {
+                name: entry.name,
+                pinned: entry.account,
+                bytes: Arc::new(content.bytes),
+                sha256: content.sha256,
+            })
+        })
+        .await
+    }
+
+    /// Takes in one file; false where it had to be given up. The others go on.
+    async fn take(&mut self, side: Side, file: &Arrived) -> Result<bool, RunError> {
+        let tried = match side {
+            Side::Bank => ingest::run(&mut self.hand, &self.desk, file).await?,
+            Side::Book => book::run(&mut self.hand, &self.desk, file).await?,
+        };
+        if let Some(Tried::GivenUp(why)) = &tried {
+            tracing::error!(file = %file.name, error = %why, "a file was given up");
+        }
+        Ok(!matches!(tried, Some(Tried::GivenUp(_))))
+    }
+
+    // === What is due ===
+
+    async fn plan(&mut self) -> Result<u64, RunError> {
+        let ledger = self.hand.read(async |session| runs::ledger(session).await).await?;
+        let plan = self.desk.timetable.plan(&ledger, self.desk.opening(), self.tools.clock.wall());
+        if plan.due.is_empty() && plan.skipped.is_empty() {
+            return Ok(0);
+        }
+        let recorded = self.hand.record(WriteOperation::Schedule, async |sql| runs::record(sql, &plan).await).await?;
+        for _ in 0..recorded.due {
+            metrics::scheduled_date(ScheduledDate::Planned);
+        }
+        for _ in 0..recorded.skipped {
+            metrics::scheduled_date(ScheduledDate::Skipped);
+        }
+        for skip in &plan.skipped {
+            tracing::warn!(date = %skip.occurrence.business_date, reason = %skip.reason, "business date skipped");
+        }
+        if recorded.already > 0 {
+            tracing::debug!(dates = recorded.already, "already recorded");
+        }
+        for occurrence in &plan.due {
+            tracing::info!(date = %occurrence.business_date, due = %occurrence.due, deadline = %occurrence.deadline, "business date due");
+        }
+        Ok(recorded.due + recorded.skipped)
+    }
+
+    /// Answers each request once: what it asks for and the answer are one transaction.
+    async fn answer(&mut self) -> Result<(), RunError> {
+        for request in self.hand.read(async |session| requests::unanswered(session).await).await? {
+            let judged = self.judge(&request).await?;
+            let desk = Arc::clone(&self.desk);
+            let (accepted, message) = match &judged {
+                Ok(message) => (true, message.clone()),
+                Err(message) => (false, message.clone()),
+            };
+            let now = self.tools.clock.wall();
+            self.hand
+                .record(WriteOperation::Schedule, async |sql| {
+                    if accepted && let Ok(occurrence) = desk.timetable.asked(request.business_date, desk.opening(), now)
+                    {
+                        runs::record_asked(&mut *sql, &occurrence).await?;
+                        if let Some(account) = request.skip_account.as_ref().and_then(|id| find(&desk, id)) {
+                            let day = DayKey::first(&account.id, request.business_date);
+                            let reason = request.reason.as_deref().unwrap_or("skipped by hand");
+                            let reason = format!("{reason} ({})", request.actor);
+                            days::set(&mut *sql, &day, account.currency, "skipped", &reason).await?;
+                        }
+                    }
+                    requests::answer(sql, request.id, accepted, &message).await
+                })
+                .await?;
+            tracing::info!(request = %request.id, date = %request.business_date, actor = %request.actor, accepted, answer = %message, "request answered");
+        }
+        Ok(())
+    }
+
+    async fn judge(&mut self, request: &RunRequest) -> Result<Result<String, String>, RunError> {
+        let date = request.business_date;
+        if request.reopen {
+            return Ok(Err("a closed day cannot be opened again by this version".to_owned()));
+        }
+        let now = self.tools.clock.wall();
+        if let Err(refusal) = self.desk.timetable.asked(date, self.desk.opening(), now) {
+            return Ok(Err(refusal.to_string()));
+        }
+        if let Some(id) = &request.skip_account {
+            let Some(account) = find(&self.desk, id) else {
+                return Ok(Err(format!("{id} is none of the accounts")));
+            };
+            let account = account.id.clone();
+            let states = self.hand.read(async |session| days::states(session, date).await).await?;
+            if states.iter().any(|state| state.account == account.as_str() && state.status == "closed") {
+                return Ok(Err(format!("{account} is closed for {date}")));
+            }
+            return Ok(Ok(format!("{account} is skipped for {date}; its lines enter its next day")));
+        }
+        let known = self.hand.read(async |session| runs::find(session, date).await).await?;
+        Ok(match known {
+            Some(run) if run.status == "complete" => {
+                Err(format!("{date} is complete: `counterfoil report --date {date}` shows it"))
+            }
+            Some(run) if run.status == "skipped" => Ok(format!("{date} was skipped, and is run after all")),
+            Some(_) => Ok(format!("{date} is in the ledger already: what is not closed yet is tried again")),
+            None => Ok(format!("{date} is run now")),
+        })
+    }
+
+    // === A run ===
+
+    /// Brings a run as far as it goes, and says how it stands.
+    async fn run(&mut self, run: &RunRow) -> Result<&'static str, RunError> {
+        let date = run.business_date;
+        let now = self.tools.clock.wall();
+        let states = self.hand.read(async |session| days::states(session, date).await).await?;
+        let asked = self.hand.read(async |session| requests::last_accepted(session, date).await).await?;
+        let later = self.hand.read(async |session| runs::unfinished(session).await).await?;
+        // A failed day is tried again when somebody asks, and before a date that was recorded since.
+        let again =
+            later.iter().filter(|other| other.business_date > date).map(|other| other.recorded_at).max().max(asked);
+        let desk = Arc::clone(&self.desk);
+        let accounts: Vec<&Account> =
+            desk.registry.accounts().iter().filter(|account| takes_part(account, date)).collect();
+        let days = accounts.iter().map(|account| {
+            let state = states.iter().find(|state| state.account == account.id.as_str());
+            let (desk, tools) = (Arc::clone(&desk), self.tools.clone());
+            async move { account_day(&desk, &tools, account, run, state, again, now).await }
+        });
+        let mut came = Vec::new();
+        for outcome in side_by_side(desk.parallel, days).await {
+            came.push(outcome?);
+        }
+        let count = |of: Came| came.iter().filter(|came| **came == of).count();
+        let status = if count(Came::Failed) > 0 {
+            "failed"
+        } else if count(Came::Waiting) == 0 {
+            "complete"
+        } else if now > run.deadline {
+            "incomplete"
+        } else {
+            "due"
+        };
+        self.settle(run, &accounts, status).await?;
+        Ok(status)
+    }
+
+    /// Records how a run stands, and its summary, where either changed.
+    async fn settle(&mut self, run: &RunRow, accounts: &[&Account], status: &'static str) -> Result<(), RunError> {
+        let date = run.business_date;
+        let states = self.hand.read(async |session| days::states(session, date).await).await?;
+        let digest = (status == "complete").then(|| run_digest(&states)).map(|digest| digest.to_string());
+        let summary = self.lines.summary(&mut self.hand, date, accounts, &states).await?;
+        let changed = self.hand.read(async |session| summary::differs(session, date, &summary).await).await?;
+        if run.status != status || run.digest != digest || changed {
+            self.hand
+                .record(WriteOperation::Schedule, async |sql| {
+                    summary::store(&mut *sql, date, &summary).await?;
+                    runs::set_status(sql, date, status, digest.as_deref()).await
+                })
+                .await?;
+            self.unpublished.insert(date);
+        }
+        if status == "complete" {
+            self.lines.forget(date);
+        }
+        if run.status != status {
+            match status {
+                "complete" => metrics::run(RunOutcome::Complete),
+                "incomplete" => metrics::run(RunOutcome::Incomplete),
+                "failed" => metrics::run(RunOutcome::Failed),
+                _ => {}
+            }
+            let waiting = states.iter().filter(|state| state.status == "waiting");
+            let waiting: Vec<&str> = waiting.map(|state| state.account.as_str()).collect();
+            if status == "incomplete" {
+                tracing::warn!(date = %date, deadline = %run.deadline, accounts = waiting.join(", "), "the deadline has passed, and accounts still wait");
+            } else {
+                tracing::info!(date = %date, status, digest, "run");
+            }
+        }
+        Ok(())
+    }
+
+    fn inbox(&self) -> std::sync::MutexGuard<'_, Folder> {
+        lock(&self.inbox)
+    }
+}
+
+/// The looks of a folder are plain values: a panic of another holder leaves whole ones.
+fn lock(inbox: &Mutex<Folder>) -> std::sync::MutexGuard<'_, Folder> {
+    inbox.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn find<'a>(desk: &'a Desk, id: &str) -> Option<&'a Account> {
+    desk.registry.accounts().iter().find(|account| account.id.as_str() == id)
+}
+
+/// An account whose opening lies on or after the date has no such day.
+fn takes_part(account: &Account, date: NaiveDate) -> bool {
+    account.opening.as_ref().is_none_or(|opening| opening.date < date)
+}
+
+fn run_digest(states: &[DayState]) -> Digest {
+    let closed = states.iter().filter_map(|state| {
+        let digest = state.digest.as_deref()?;
+        let mut bytes = [0; 32];
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(digest.get(at * 2..at * 2 + 2)?, 16).ok()?;
+        }
+        Some((state.account.as_str(), Digest::from_bytes(bytes)))
+    });
+    digest::of_run(closed)
+}
+
+// === An account-day ===
+
+/// Brings an account-day as far as it goes.
+async fn account_day(
+    desk: &Desk,
+    tools: &Tools,
+    account: &Account,
+    run: &RunRow,
+    state: Option<&DayState>,
+    again: Option<DateTime<Utc>>,
+    now: DateTime<Utc>,
+) -> Result<Came, RunError> {
+    let day = DayKey::first(&account.id, run.business_date);
+    let mut retry = false;
+    match state.map(|state| (state.status.as_str(), state)) {
+        Some(("skipped", _)) => return Ok(Came::Skipped),
+        Some(("failed", state)) => {
+            retry = again.is_some_and(|again| again > state.changed_at);
+            if !retry {
+                return Ok(Came::Failed);
+            }
+        }
+        _ => {}
+    }
+    let closed = state.is_some_and(|state| state.status == "closed");
+    let mut hand = tools.hand();
+    let hand = &mut hand;
+    let fixed = hand.read(async |session| days::manifest(session, &day).await).await?;
+    let fixed = match fixed {
+        Some(fixed) => fixed,
+        None => match ready(hand, account, &day, run, now).await? {
+            Ready::Waits(reason) => {
+                let written = hand
+                    .record(WriteOperation::Schedule, async |sql| {
+                        days::set(sql, &day, account.currency, "waiting", &reason).await
+                    })
+                    .await?;
+                if written {
+                    tracing::info!(account = %account.id, date = %day.date, reason, "account waits");
+                }
+                return Ok(Came::Waiting);
+            }
+            Ready::Never(reason) => {
+                hand.record(WriteOperation::Schedule, async |sql| {
+                    days::set(sql, &day, account.currency, "skipped", &reason).await
+                })
+                .await?;
+                metrics::account_day(AccountDayOutcome::Skipped);
+                return Ok(Came::Skipped);
+            }
+            Ready::Now { no_movement_assumed } => {
+                let allowed = allowance(hand, &day, Step::Manifest, 0, retry).await?;
+                match manifest::run(hand, desk, account, &day, no_movement_assumed, allowed).await? {
+                    Tried::Done(fixed) => fixed,
+                    // A predecessor committed it after we looked: what it fixed counts.
+                    Tried::AlreadyDone => match hand.read(async |session| days::manifest(session, &day).await).await? {
+                        Some(fixed) => fixed,
+                        None => {
+                            return Err(RunError::Transient("a manifest that was committed is not there".to_owned()));
+                        }
+                    },
+                    Tried::GivenUp(why) => return failed(hand, account, &day, &why).await,
+                }
+            }
+        },
+    };
+    let fixed = match manifest::next_pass(account, &fixed) {
+        Some(next) if !closed => match manifest::begin_again(hand, account, &day, &next).await? {
+            Tried::GivenUp(why) => return failed(hand, account, &day, &why).await,
+            Tried::Done(()) | Tried::AlreadyDone => next,
+        },
+        _ => fixed,
+    };
+    let key = day.step_key(fixed.pass);
+    let (committed, token) =
+        hand.read(async |session| attempts::committed(session, account.id.as_str(), &key).await).await?;
+    let mut committed: Vec<Step> = committed.iter().filter_map(|step| Step::named(step)).collect();
+    let Some(next) = Step::next(&committed) else { return Ok(Came::Closed) };
+    if token.is_some_and(|token| u64::try_from(token).is_ok_and(|token| token != tools.reins.term.token().get())) {
+        metrics::resumed(next);
+        tracing::info!(account = %account.id, date = %day.date, step = %next, "going on where an earlier term ended");
+    }
+    let (mut matched, mut outcome) = (None, None);
+    while let Some(step) = Step::next(&committed) {
+        let allowed = allowance(hand, &day, step, fixed.pass, retry).await?;
+        let given_up = match step {
+            Step::Match => match match_lines::run(hand, account, &day, &fixed, allowed).await? {
+                Tried::Done(found) => {
+                    matched = Some(found);
+                    None
+                }
+                Tried::AlreadyDone => None,
+                Tried::GivenUp(why) => Some(why),
+            },
+            Step::Close => match close::run(hand, account, &day, &fixed, matched.take(), allowed).await? {
+                Tried::Done(closed) => {
+                    outcome = Some(closed);
+                    None
+                }
+                Tried::AlreadyDone => None,
+                Tried::GivenUp(why) => Some(why),
+            },
+            Step::Report => match report::run(hand, account, &day, &fixed, outcome.take(), allowed).await? {
+                Tried::Done(()) | Tried::AlreadyDone => None,
+                Tried::GivenUp(why) => Some(why),
+            },
+            Step::Manifest | Step::Ingest | Step::Book => {
+                return Err(RunError::Bug(format!(
+                    "step {step} of {} {} is missing though later ones began",
+                    account.id, day.date
+                )));
+            }
+        };
+        if let Some(why) = given_up {
+            if closed || committed.contains(&Step::Close) {
+                // The day is closed, and only its report is missing: that is no failure of the day.
+                tracing::error!(account = %account.id, date = %day.date, error = %why, "the report was given up");
+                return Ok(Came::Closed);
+            }
+            return failed(hand, account, &day, &why).await;
+        }
+        committed.push(step);
+    }
+    Ok(Came::Closed)
+}
+
+/// How many attempts at a step are allowed in all: as many as the settings say; where a failed day is tried again, that
+/// many more than were made.
+async fn allowance(
+    hand: &mut Hand,
+    day: &DayKey<'_>,
+    step: Step,
+    pass: u32,
+    retry: bool,
+) -> Result<Option<u32>, RunError> {
+    if !retry {
+        return Ok(None);
+    }
+    let key = crate::db::checkpoint::Key::new(day.account.as_str(), step.name(), day.step_key(pass));
+    let made = hand.read(async |session| attempts::of(session, &key).await).await?.made;
+    Ok(Some(made + hand.tools().attempts))
+}
+
+async fn failed(hand: &mut Hand, account: &Account, day: &DayKey<'_>, why: &str) -> Result<Came, RunError> {
+    hand.record(WriteOperation::Schedule, async |sql| days::set(sql, day, account.currency, "failed", why).await)
+        .await?;
+    metrics::account_day(AccountDayOutcome::Failed);
+    tracing::error!(account = %account.id, date = %day.date, error = why, "account-day failed");
+    Ok(Came::Failed)
+}
+
+/// May an account-day be fixed now?
+enum Ready {
+    Now { no_movement_assumed: bool },
+    Waits(String),
+    Never(String),
+}
+
+async fn ready(
+    hand: &mut Hand,
+    account: &Account,
+    day: &DayKey<'_>,
+    run: &RunRow,
+    now: DateTime<Utc>,
+) -> Result<Ready, RunError> {
+    let ready = hand
+        .read(async |session| {
+            if let Some(later) = days::closed_after(&mut *session, &account.id, day.date).await? {
+                return Ok(Ready::Never(format!(
+                    "{later} was closed before it came to this day; its lines are in there"
+                )));
+            }
+            if let Some((earlier, status)) = days::unfinished_before(&mut *session, &account.id, day.date).await? {
+                return Ok(Ready::Waits(format!("{earlier} goes first, and is {status}")));
+            }
+            let ledger = bank::ledger(&mut *session, account, None, None).await?;
+            let seen = books::seen(&mut *session, &account.id, day.date).await?;
+            let lacks = missing(account, day.date, ledger.covered_through(), seen);
+            if lacks.is_empty() {
+                return match before(session, account, day.date, None).await? {
+                    Some(before) if before.start >= day.date => {
+                        Ok(Ready::Never(format!("the account starts at the end of {}", before.start)))
+                    }
+                    Some(_) => Ok(Ready::Now { no_movement_assumed: false }),
+                    None => Ok(Ready::Waits("its first statement".to_owned())),
+                };
+            }
+            if now > run.deadline && no_movement_may_be_assumed(account, &lacks) && ledger.start().is_some() {
+                return Ok(Ready::Now { no_movement_assumed: true });
+            }
+            let lacks: Vec<String> = lacks.iter().map(ToString::to_string).collect();
+            Ok(Ready::Waits(lacks.join(", and ")))
+        })
+        .await?;
+    Ok(ready)
+}

@@ -1,7 +1,10 @@
 //! The command line: one file a subcommand. Reads go to stdout, errors to stderr with what to do next.
 
+mod files;
 mod healthcheck;
 mod migrate;
+mod progress;
+mod reconcile;
 
 use std::process::ExitCode;
 
@@ -21,6 +24,7 @@ pub struct Cli {
 enum Command {
     Healthcheck(healthcheck::Healthcheck),
     Migrate(migrate::Migrate),
+    Reconcile(reconcile::Reconcile),
 }
 
 /// How a command ended, and its exit code.
@@ -49,6 +53,7 @@ impl Cli {
         match self.command {
             Command::Healthcheck(command) => command.run(),
             Command::Migrate(command) => command.run(),
+            Command::Reconcile(command) => command.run(),
         }
     }
 }

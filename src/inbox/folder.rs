@@ -194,7 +194,8 @@ fn list(folder: &Path) -> Result<Vec<PathBuf>, InboxError> {
         .map_err(unreadable)
 }
 
-fn is_ignored(name: &str) -> bool {
+/// Is it a name that is passed over: a dot file, or one that a program has not finished writing?
+pub(crate) fn is_ignored(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     name.starts_with('.') || UNFINISHED.iter().any(|end| lower.ends_with(end))
 }

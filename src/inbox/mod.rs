@@ -7,6 +7,7 @@
 
 mod folder;
 
+pub(crate) use folder::is_ignored;
 pub use folder::{Folder, Look};
 
 use std::path::PathBuf;

@@ -56,9 +56,9 @@ pub struct InstallError(#[from] metrics_exporter_prometheus::BuildError);
 
 /// Installs the recorder of this process, describes every metric, and sets every series that is recorded to zero:
 /// `increase()` cannot see a counter that is born at 1. Once a process.
-pub fn install(lease: &LeaseName, node: &str, build: BuildInfo) -> Result<Telemetry, InstallError> {
+pub fn install(lease: &LeaseName, node: &str) -> Result<Telemetry, InstallError> {
     let handle = builder(lease)?.install_recorder()?;
-    begin(node, build);
+    begin(node, BuildInfo::THIS);
     Ok(Telemetry { handle, lease: Arc::new(lease.clone()), facts: Arc::default() })
 }
 
@@ -94,6 +94,19 @@ fn begin(node: &str, build: BuildInfo) {
     }
     gauge!(catalogue::BUILD_INFO.name, "version" => build.version, "revision" => build.revision).set(1);
     gauge!(catalogue::NODE_INFO.name, "node" => node.to_owned()).set(1);
+}
+
+// === impl BuildInfo ===
+
+impl BuildInfo {
+    /// The build that runs. The commit comes from `COUNTERFOIL_REVISION`, where the build was given it.
+    pub const THIS: Self = Self {
+        version: env!("CARGO_PKG_VERSION"),
+        revision: match option_env!("COUNTERFOIL_REVISION") {
+            Some(revision) => revision,
+            None => "unknown",
+        },
+    };
 }
 
 // === impl Telemetry ===
@@ -306,7 +319,7 @@ mod tests {
         let recorder = builder(&lease).unwrap().build_recorder();
         let handle = recorder.handle();
         metrics::with_local_recorder(&recorder, || {
-            begin("node-1", BuildInfo { version: "0.1.0", revision: "unknown" });
+            begin("node-1", BuildInfo::THIS);
             lease_timings(&Timings::default());
             record();
         });

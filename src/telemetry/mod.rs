@@ -1,7 +1,7 @@
 //! What a replica says about itself: metrics and log events.
 //!
 //! Every metric is declared once, in [`catalogue`], with its labels and the closed list of their values
-//! ([`labels`]); every event once. Callers say what happened, in types (`telemetry::renewal(…)`), and
+//! ([`labels`]); every event once, in [`event`]. Callers say what happened, in types (`telemetry::renewal(…)`), and
 //! never write a metric's name or a free label, so a dashboard or a rule cannot outlive the thing that it watches.
 //!
 //! Two kinds of metrics. *Recorded*: counters and histograms of what this replica did, at zero from its start.
@@ -9,9 +9,11 @@
 //! that is stuck cannot leave a stale "I lead" behind.
 
 pub mod catalogue;
+pub mod event;
 mod exposition;
 pub mod facts;
 pub mod labels;
+pub mod logging;
 pub mod metrics;
 mod process;
 

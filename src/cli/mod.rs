@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand. Reads go to stdout, errors to stderr with what to do next.
 
 mod files;
+mod demo;
 mod healthcheck;
 mod migrate;
 mod progress;
@@ -22,6 +23,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(demo::Demo),
     Healthcheck(healthcheck::Healthcheck),
     Migrate(migrate::Migrate),
     Reconcile(reconcile::Reconcile),
@@ -51,6 +53,7 @@ impl Cli {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<Exit> {
         match self.command {
+            Command::Demo(command) => command.run(),
             Command::Healthcheck(command) => command.run(),
             Command::Migrate(command) => command.run(),
             Command::Reconcile(command) => command.run(),

@@ -232,7 +232,8 @@ impl Database {
         self.port
     }
 
-    fn connector(&self, role: &str) -> Result<Connector, ScratchError> {
+    /// A way in as `role`.
+    pub fn connector(&self, role: &str) -> Result<Connector, ScratchError> {
         Ok(Connector::new(&self.url_as(role), "scratch").map_err(SchemaError::from)?)
     }
 }

@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand. Reads go to stdout, errors to stderr with what to do next.
 
 mod files;
+mod check;
 mod demo;
 mod healthcheck;
 mod migrate;
@@ -23,6 +24,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Check(check::Check),
     Demo(demo::Demo),
     Healthcheck(healthcheck::Healthcheck),
     Migrate(migrate::Migrate),
@@ -53,6 +55,7 @@ impl Cli {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<Exit> {
         match self.command {
+            Command::Check(command) => command.run(),
             Command::Demo(command) => command.run(),
             Command::Healthcheck(command) => command.run(),
             Command::Migrate(command) => command.run(),

@@ -1,7 +1,6 @@
 //! What Redis' own settings mean for a lease.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -40,7 +39,9 @@ pub(super) async fn look(settings: &Settings, findings: &mut Findings) {
         }
     };
     of_info(&fields(&info), findings);
-    of_policy(setting(&mut redis, "maxmemory-policy").await, setting(&mut redis, "maxmemory").await, findings);
+    let policy = setting(&mut redis, "maxmemory-policy").await;
+    let limit = setting(&mut redis, "maxmemory").await;
+    of_policy(policy.as_deref(), limit.as_deref(), findings);
     of_keys(&mut redis, &LeaseKeys::of(&settings.lease.name), findings).await;
     let asked: RedisResult<(i64, u32)> = redis::cmd("TIME").query_async(&mut redis).await;
     if let Ok((seconds, micros)) = asked
@@ -71,8 +72,8 @@ fn of_info(info: &HashMap<&str, &str>, findings: &mut Findings) {
     }
 }
 
-fn of_policy(policy: Option<String>, limit: Option<String>, findings: &mut Findings) {
-    match (policy.as_deref(), limit.as_deref()) {
+fn of_policy(policy: Option<&str>, limit: Option<&str>, findings: &mut Findings) {
+    match (policy, limit) {
         (Some("noeviction"), _) => findings.good("redis", "maxmemory-policy is noeviction".to_owned()),
         (Some(policy), Some("0")) => findings.warn(
             "redis",
@@ -102,12 +103,10 @@ async fn of_keys(redis: &mut MultiplexedConnection, keys: &LeaseKeys, findings: 
 }
 
 /// One of Redis' settings; `None` where it may not be asked.
-fn setting<'a>(redis: &'a mut MultiplexedConnection, name: &'a str) -> impl Future<Output = Option<String>> + 'a {
-    async move {
-        let answer: RedisResult<HashMap<String, String>> =
-            redis::cmd("CONFIG").arg("GET").arg(name).query_async(redis).await;
-        answer.ok()?.remove(name)
-    }
+async fn setting(redis: &mut MultiplexedConnection, name: &str) -> Option<String> {
+    let answer: RedisResult<HashMap<String, String>> =
+        redis::cmd("CONFIG").arg("GET").arg(name).query_async(redis).await;
+    answer.ok()?.remove(name)
 }
 
 fn fields(info: &str) -> HashMap<&str, &str> {

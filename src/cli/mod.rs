@@ -1,8 +1,8 @@
 //! The command line: one file a subcommand. Reads go to stdout, errors to stderr with what to do next.
 
-mod files;
 mod check;
 mod demo;
+mod files;
 mod healthcheck;
 mod migrate;
 mod progress;

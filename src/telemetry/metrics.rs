@@ -56,9 +56,9 @@ pub struct InstallError(#[from] metrics_exporter_prometheus::BuildError);
 
 /// Installs the recorder of this process, describes every metric, and sets every series that is recorded to zero:
 /// `increase()` cannot see a counter that is born at 1. Once a process.
-pub fn install(lease: &LeaseName, node: &str) -> Result<Telemetry, InstallError> {
+pub fn install(lease: &LeaseName, node: &str, build: BuildInfo) -> Result<Telemetry, InstallError> {
     let handle = builder(lease)?.install_recorder()?;
-    begin(node, BuildInfo::THIS);
+    begin(node, build);
     Ok(Telemetry { handle, lease: Arc::new(lease.clone()), facts: Arc::default() })
 }
 

@@ -68,10 +68,7 @@ impl<'a> Reading<'a> {
 
     /// The amount in the element that was just opened.
     pub(super) fn written(&mut self, open: &Open<'a>) -> Result<Written<'a>, Refusal> {
-        let currency = match open.attribute("Ccy") {
-            Some(code) => Currency::new(&code).map_err(|unknown| unknown.0),
-            None => Err(String::new()),
-        };
+        let currency = open.currency();
         Ok(Written { text: self.xml.text()?, currency })
     }
 

@@ -11,6 +11,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::money::Currency;
 use crate::statement::place::Places;
 
 /// How deep elements may nest. The deepest path of camt.053 has 14 levels; business envelopes add a few.
@@ -237,10 +238,11 @@ impl Open<'_> {
         self.start.local_name().into_inner()
     }
 
-    /// An attribute's value, trimmed, as written. `None` where it is absent or not readable.
-    pub(super) fn attribute(&self, name: &str) -> Option<String> {
-        let attribute = self.start.try_get_attribute(name).ok().flatten()?;
-        Some(attribute.value.trim().to_owned())
+    /// What the attribute `Ccy` says: a currency, or a text that is none; empty where it is absent or not readable.
+    pub(super) fn currency(&self) -> Result<Currency, String> {
+        let attribute = self.start.try_get_attribute("Ccy").ok().flatten();
+        let code = attribute.as_ref().map_or("", |attribute| attribute.value.trim());
+        Currency::new(code).map_err(|unknown| unknown.0)
     }
 
     /// The version in its namespace's name (`8` of `urn:iso:std:iso:20022:tech:xsd:camt.053.001.08`), if it declares a

@@ -4,6 +4,7 @@ mod check;
 mod demo;
 mod files;
 mod healthcheck;
+mod inspect;
 mod migrate;
 mod progress;
 mod reconcile;
@@ -27,6 +28,7 @@ enum Command {
     Check(check::Check),
     Demo(demo::Demo),
     Healthcheck(healthcheck::Healthcheck),
+    Inspect(inspect::Inspect),
     Migrate(migrate::Migrate),
     Reconcile(reconcile::Reconcile),
 }
@@ -58,6 +60,7 @@ impl Cli {
             Command::Check(command) => command.run(),
             Command::Demo(command) => command.run(),
             Command::Healthcheck(command) => command.run(),
+            Command::Inspect(command) => command.run(),
             Command::Migrate(command) => command.run(),
             Command::Reconcile(command) => command.run(),
         }

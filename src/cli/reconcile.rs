@@ -20,6 +20,7 @@ use crate::book::{self, profile::Profile};
 use crate::calendar::Calendar;
 use crate::matching::RuleSet;
 use crate::reconciliation::{BankFile, BookFile, Reconciliation, Request, StatementVerdict, Verdict, reconcile};
+use crate::report::inspect::StatementShown;
 use crate::report::text::{self, StatementRow};
 use crate::report::{csv, digest, html, json};
 use crate::settings::{Settings, read_rules};
@@ -167,7 +168,11 @@ impl Reconcile {
                     accounts: found
                         .accounts
                         .iter()
-                        .map(|account| json::AccountDay::new(&account.outcome, account.digest, Vec::<()>::new()))
+                        .map(|account| {
+                            let statements = account.statements.iter();
+                            let shown = statements.map(|entry| StatementShown::new(&entry.statement, &entry.proof));
+                            json::AccountDay::new(&account.outcome, account.digest, shown.collect())
+                        })
                         .collect(),
                     diagnostics: json::Found::all(&found.diagnostics),
                 };

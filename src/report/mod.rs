@@ -6,6 +6,7 @@
 pub mod csv;
 pub mod digest;
 pub mod html;
+pub mod inspect;
 pub mod json;
 pub mod overview;
 pub mod summary;

@@ -236,7 +236,7 @@ pub(super) fn grouped_in_text(amount: &str) -> String {
 }
 
 /// A table without lines, its columns apart by two spaces. `right` names the columns that are numbers.
-fn new_table(header: &[&str], right: &[usize]) -> Table {
+pub(super) fn new_table(header: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled).set_header(header);
     for (at, column) in table.column_iter_mut().enumerate() {
@@ -248,7 +248,7 @@ fn new_table(header: &[&str], right: &[usize]) -> Table {
     table
 }
 
-fn finish(out: &mut String, table: &Table) {
+pub(super) fn finish(out: &mut String, table: &Table) {
     for row in table.lines() {
         line(out, row.trim_end());
     }
@@ -261,12 +261,12 @@ pub(super) fn line(out: &mut String, text: &str) {
 }
 
 /// Text from outside without control characters: it is printed on a terminal.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 /// The same, in lines of at most `width` characters, broken at spaces where there are any.
-fn wrapped(text: &str, width: usize) -> String {
+pub(super) fn wrapped(text: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut current = String::new();
     let mut length = 0;

@@ -85,12 +85,16 @@ fn read_all<'a>(
     while let Some(start) = next {
         let mut odd = Vec::new();
         let read = Tree::read(text, start, &mut odd);
+        let whole = odd.iter().all(|remark| remark.severity != Severity::Error);
         for remark in odd {
             found.push(located(remark, places));
         }
         let (tree, end) = read?;
         let mut reading = Reading { text, tree: &tree, places, found };
-        read_element(&mut reading, day_complete, statements);
+        // Where a group was left open, what belongs to it is not known: nothing more is said than that.
+        if whole {
+            read_element(&mut reading, day_complete, statements);
+        }
         next = header::element(text, end);
         trailing(&mut reading, end, next);
     }

@@ -216,7 +216,8 @@ impl Period {
         if let (Some(from), Some(to)) = (self.start, self.end) {
             return Some(Covered { from, to: to.max(from), stated: true });
         }
-        let from = self.start.or(first.min(self.end)).or(self.end).or(as_of);
+        let first = first.map(|day| self.end.map_or(day, |end| day.min(end)));
+        let from = self.start.or(first).or(self.end).or(as_of);
         let to = self.end.or(last).or(as_of).or(from);
         let (Some(from), Some(to)) = (from, to) else {
             if !reading.found.has_errors() {

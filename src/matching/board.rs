@@ -4,11 +4,9 @@
 //! and columns; they touch the lines themselves only where packed keys agree. Nothing here depends on the order in which
 //! lines were given.
 
-use chrono::{Datelike, NaiveDate};
-
-use super::normalise::{self, ReferenceKey};
+use super::layout::{BusinessDays, Scan};
+use super::normalise::{self, ReferenceKey, TokenKey};
 use super::{Input, OpenLine, Rule, Side};
-use crate::calendar::Calendar;
 
 /// No line.
 pub(super) const NONE: u32 = u32::MAX;
@@ -23,10 +21,12 @@ pub(super) struct Board<'a> {
     pub(super) book: Lines<'a>,
     /// Entries and their voids, as ranks in the book: (the voided, the void).
     pub(super) voided: Vec<(u32, u32)>,
-    /// Every reference of both sides that can name one payment, sorted.
+    /// Every reference that can name one payment, of all lines but those that the books voided, sorted.
     pub(super) references: Vec<ReferenceKey>,
     /// Every informative token of the lines that strong references left, sorted.
-    pub(super) tokens: Vec<normalise::TokenKey>,
+    pub(super) tokens: Vec<TokenKey>,
+    /// How lines were decided: what [`Lines::how`] points at. The first is the commonest by far.
+    hows: Vec<How>,
 }
 
 /// One side.
@@ -42,8 +42,12 @@ pub(super) struct Lines<'a> {
     pub(super) typed: Vec<u8>,
     /// By rank.
     pub(super) state: Vec<State>,
-    /// By rank: meaningful where the state is not open.
-    pub(super) fate: Vec<Fate>,
+    /// Entries that void another, as ranks.
+    pub(super) voids: Vec<u32>,
+    /// By rank, where the state is not open: the partner's rank; where tied, the first candidate in canonical order.
+    other: Vec<u32>,
+    /// By rank, where the state is not open: how.
+    how: Vec<u32>,
 }
 
 /// What became of a line.
@@ -59,19 +63,17 @@ pub(super) enum State {
     Suggested,
 }
 
-/// By which rule, and with what.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Fate {
-    /// The partner's rank; where tied, the first candidate in canonical order.
-    pub(super) other: u32,
-    /// How many lines of the other side could have been meant.
-    pub(super) candidates: u32,
-    /// What the pass that decided it keeps as evidence: kinds of references, or the place of a token.
-    pub(super) evidence: u32,
+/// By which rule a line was decided, and with what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct How {
     /// Which rule decided.
     pub(super) rule: Rule,
+    /// How many lines of the other side could have been meant.
+    pub(super) candidates: u32,
     /// One of k × k equal lines.
     pub(super) interchangeable: bool,
+    /// The place of the token that did it, for rules that go by tokens.
+    pub(super) token: u32,
 }
 
 // === impl Board ===
@@ -79,13 +81,16 @@ pub(super) struct Fate {
 impl<'a> Board<'a> {
     /// Lays both sides out.
     pub(super) fn new(input: &'a Input<'a>) -> Self {
-        let days = BusinessDays::of(input);
         let mut references = Vec::with_capacity(input.bank.len() + input.book.len());
-        let bank = Lines::new(input.bank, Side::Bank, &days, &mut references);
-        let book = Lines::new(input.book, Side::Book, &days, &mut references);
+        let bank = Scan::of(input.bank, Side::Bank, &mut references);
+        let book = Scan::of(input.book, Side::Book, &mut references);
+        let days = BusinessDays::new(input.calendar, [&bank.dates, &book.dates]);
+        let bank = Lines::new(input.bank, bank, &days);
+        let book = Lines::new(input.book, book, &days);
+        // Equal keys are one line's same reference twice, which changes nothing.
         references.sort_unstable();
-        references.dedup();
-        Self { input, bank, book, voided: Vec::new(), references, tokens: Vec::new() }
+        let commonest = How { rule: Rule::StrongReference, candidates: 1, interchangeable: false, token: NONE };
+        Self { input, bank, book, voided: Vec::new(), references, tokens: Vec::new(), hows: vec![commonest] }
     }
 
     /// One side.
@@ -110,10 +115,12 @@ impl<'a> Board<'a> {
         self.side(side).state[rank as usize] == State::Consumed
     }
 
-    /// Did the books void this line, or does it void another? Of a packed line.
-    pub(super) fn is_voided(&self, line: u32) -> bool {
-        let (side, rank) = unpack(line);
-        self.is_consumed(line) && self.side(side).fate[rank as usize].rule == Rule::Reversal
+    /// May these two be one payment, as far as amount and typed references say? `agreed` are kinds that are known to
+    /// have a value in common, so that most pairs need no look at the lines.
+    pub(super) fn allowed(&self, bank: u32, book: u32, agreed: u32) -> bool {
+        let typed = self.bank.typed[bank as usize] & self.book.typed[book as usize];
+        self.bank.minor[bank as usize] == self.book.minor[book as usize]
+            && (u32::from(typed) & !agreed == 0 || !self.vetoed(bank, book))
     }
 
     /// Do two different values of one type stand on the two lines?
@@ -134,67 +141,69 @@ impl<'a> Board<'a> {
         (bank_day.saturating_sub(rules.book_precedes_bank), bank_day.saturating_add(rules.book_follows_bank))
     }
 
-    /// Pairs two lines: confirmed, or suggested where that is all that the rule may do.
-    pub(super) fn pair(&mut self, bank: u32, book: u32, fate: Fate) {
-        let state = if fate.rule == Rule::AmountWindow { State::Suggested } else { State::Consumed };
+    /// How a line was decided.
+    pub(super) fn how(&self, side: Side, rank: u32) -> How {
+        self.hows[self.side(side).how[rank as usize] as usize]
+    }
+
+    /// Pairs a bank line and a book line: confirmed, or suggested where that is all that the rule may do.
+    pub(super) fn pair(&mut self, bank: u32, book: u32, how: How) {
         debug_assert!(self.bank.is_open(bank) && self.book.is_open(book), "a line is taken once");
-        self.bank.settle(bank, state, Fate { other: book, ..fate });
-        self.book.settle(book, state, Fate { other: bank, ..fate });
+        let state = if how.rule == Rule::AmountWindow { State::Suggested } else { State::Consumed };
+        let how = self.note(how);
+        self.bank.settle(bank, state, book, how);
+        self.book.settle(book, state, bank, how);
+    }
+
+    /// Takes an entry and its void out.
+    pub(super) fn cancel(&mut self, entry: u32, void: u32) {
+        let how = self.note(How { rule: Rule::Reversal, candidates: 1, interchangeable: false, token: NONE });
+        self.book.settle(entry, State::Consumed, void, how);
+        self.book.settle(void, State::Consumed, entry, how);
+        self.voided.push((entry, void));
     }
 
     /// Marks a line as tied, unless something stronger has decided it.
     pub(super) fn tie(&mut self, side: Side, rank: u32, first: u32, candidates: u32, rule: Rule) {
-        let lines = self.side_mut(side);
-        if lines.is_open(rank) {
-            let fate = Fate { other: first, candidates, evidence: 0, rule, interchangeable: false };
-            lines.settle(rank, State::Tied, fate);
+        if self.side(side).is_open(rank) {
+            let how = self.note(How { rule, candidates, interchangeable: false, token: NONE });
+            self.side_mut(side).settle(rank, State::Tied, first, how);
         }
+    }
+
+    /// The place of a [`How`]: the first, the last, or a new one.
+    fn note(&mut self, how: How) -> u32 {
+        if self.hows[0] == how {
+            return 0;
+        }
+        if self.hows.last() != Some(&how) {
+            self.hows.push(how);
+        }
+        rank_from(self.hows.len() - 1)
     }
 }
 
 // === impl Lines ===
 
 impl<'a> Lines<'a> {
-    fn new(lines: &'a [OpenLine], side: Side, days: &BusinessDays<'_>, references: &mut Vec<ReferenceKey>) -> Self {
-        let mut keys = Vec::with_capacity(lines.len());
-        let mut typed_of = Vec::with_capacity(lines.len());
-        let first_reference = references.len();
-        for (place, line) in (0_u32..).zip(lines) {
-            keys.push(canonical_key(line, place));
-            typed_of.push(normalise::reference_keys(line, place, references));
-        }
-        let order = canonical_order(lines, keys);
-        let mut rank_of = vec![0_u32; lines.len()];
-        for (rank, place) in (0_u32..).zip(&order) {
-            rank_of[*place as usize] = rank;
-        }
-        for key in &mut references[first_reference..] {
-            let rank = rank_of[key.line() as usize];
-            *key = key.with_line(pack(side, rank));
-        }
-        let by_rank = |place: &u32| &lines[*place as usize];
+    fn new(input: &'a [OpenLine], scan: Scan, days: &BusinessDays<'_>) -> Self {
+        let count = input.len();
         Self {
-            input: lines,
-            minor: order.iter().map(|place| by_rank(place).minor).collect(),
-            day: order.iter().map(|place| days.number(by_rank(place).date)).collect(),
-            typed: order.iter().map(|place| typed_of[*place as usize]).collect(),
-            state: vec![State::Open; lines.len()],
-            fate: vec![
-                Fate { other: NONE, candidates: 0, evidence: 0, rule: Rule::Reversal, interchangeable: false };
-                lines.len()
-            ],
-            order,
+            input,
+            day: scan.order.iter().map(|place| days.number(scan.dates[*place as usize])).collect(),
+            typed: scan.order.iter().map(|place| scan.typed[*place as usize]).collect(),
+            minor: scan.minor,
+            order: scan.order,
+            voids: scan.voids,
+            state: vec![State::Open; count],
+            other: vec![0; count],
+            how: vec![0; count],
         }
     }
 
     /// How many.
     pub(super) fn len(&self) -> u32 {
         rank_from(self.input.len())
-    }
-
-    /// How many are part of a match, confirmed or suggested.
-    pub(super) fn paired(&self) -> usize {
-        self.state.iter().filter(|state| matches!(state, State::Consumed | State::Suggested)).count()
     }
 
     /// The line of that rank.
@@ -212,10 +221,15 @@ impl<'a> Lines<'a> {
         self.state[rank as usize] == State::Open
     }
 
-    /// Decides a line.
-    pub(super) fn settle(&mut self, rank: u32, state: State, fate: Fate) {
+    /// The partner of a line, as a rank; where it is tied, the first candidate.
+    pub(super) fn other(&self, rank: u32) -> u32 {
+        self.other[rank as usize]
+    }
+
+    fn settle(&mut self, rank: u32, state: State, other: u32, how: u32) {
         self.state[rank as usize] = state;
-        self.fate[rank as usize] = fate;
+        self.other[rank as usize] = other;
+        self.how[rank as usize] = how;
     }
 }
 
@@ -241,62 +255,4 @@ pub(super) fn rank_from(count: usize) -> u32 {
 /// An amount as an unsigned number of the same order.
 pub(super) fn ordered(minor: i64) -> u64 {
     minor.cast_unsigned() ^ (1 << 63)
-}
-
-/// Ledger day, amount, place: canonical order, but for lines equal in both.
-fn canonical_key(line: &OpenLine, place: u32) -> u128 {
-    let day = line.ledger_day.num_days_from_ce().cast_unsigned() ^ (1 << 31);
-    (u128::from(day) << 96) | (u128::from(ordered(line.minor)) << 32) | u128::from(place)
-}
-
-/// The places of the lines in canonical order.
-fn canonical_order(lines: &[OpenLine], mut keys: Vec<u128>) -> Vec<u32> {
-    keys.sort_unstable();
-    #[expect(clippy::cast_possible_truncation, reason = "the place is the low 32 bits")]
-    let mut order: Vec<u32> = keys.iter().map(|key| *key as u32).collect();
-    let mut start = 0;
-    for run in keys.chunk_by(|a, b| a >> 32 == b >> 32) {
-        if run.len() > 1 {
-            let places = &mut order[start..start + run.len()];
-            places.sort_unstable_by(|a, b| lines[*a as usize].id.as_bytes().cmp(lines[*b as usize].id.as_bytes()));
-        }
-        start += run.len();
-    }
-    order
-}
-
-/// Dates as numbers of business days, so that a window is two subtractions.
-struct BusinessDays<'a> {
-    calendar: &'a Calendar,
-    base: NaiveDate,
-    /// Of `base` and the days after it; further days are computed one by one.
-    near: Vec<u32>,
-}
-
-// === impl BusinessDays ===
-
-impl<'a> BusinessDays<'a> {
-    /// How many days are tabled: a century and a half.
-    const TABLE: i64 = 55_000;
-
-    fn of(input: &Input<'a>) -> Self {
-        let dates = || input.bank.iter().chain(input.book).map(|line| line.date);
-        let base = dates().min().unwrap_or(NaiveDate::MIN);
-        let span = dates().max().map_or(0, |last| (last - base).num_days()).min(Self::TABLE);
-        let mut near = Vec::new();
-        let mut number = 0;
-        for day in base.iter_days().take(usize::try_from(span).unwrap_or(0) + 1) {
-            if day != base && input.calendar.is_business_day(day) {
-                number += 1;
-            }
-            near.push(number);
-        }
-        Self { calendar: input.calendar, base, near }
-    }
-
-    /// How many business days lie in `(base, date]`.
-    fn number(&self, date: NaiveDate) -> u32 {
-        let at = usize::try_from((date - self.base).num_days()).unwrap_or(0);
-        self.near.get(at).copied().unwrap_or_else(|| self.calendar.business_days_between(self.base, date))
-    }
 }

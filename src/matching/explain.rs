@@ -5,33 +5,29 @@ use std::fmt::Write;
 
 use sha2::{Digest, Sha256};
 
-use super::board::{Board, Fate, State};
+use super::board::{Board, How, State};
 use super::normalise::{Scratch, TokenKey, each_token, shared_references};
-use super::{Explanation, Key, Match, MatchStatus, OpenLine, Rule};
+use super::{Explanation, Key, Match, MatchStatus, OpenLine, Rule, Side};
 use crate::money::Money;
 use crate::reference::ReferenceKind;
 
 /// Every match on the board, in canonical order of its first leg, bank first.
-pub(super) fn matches(board: &Board<'_>) -> Vec<Match> {
+pub(super) fn matches<'b>(board: &'b Board<'_>) -> impl Iterator<Item = Match> + 'b {
     let mut voided: Vec<(u32, u32)> = board.voided.iter().map(|(a, b)| (*a.min(b), *a.max(b))).collect();
     voided.sort_unstable();
     let mut voided = voided.into_iter().peekable();
-    let mut out = Vec::with_capacity(board.bank.paired() + voided.len());
+    let paired = |rank: &u32| matches!(board.bank.state[*rank as usize], State::Consumed | State::Suggested);
+    let mut across = (0..board.bank.len()).filter(paired).peekable();
     let mut scratch = Scratch::default();
-    for bank in 0..board.bank.len() {
-        let state = board.bank.state[bank as usize];
-        if !matches!(state, State::Consumed | State::Suggested) {
-            continue;
+    let position = |line: &OpenLine| (line.ledger_day, line.minor);
+    std::iter::from_fn(move || {
+        let next = across.peek().map(|rank| position(board.bank.line(*rank)));
+        let within = voided.next_if(|pair| next.is_none_or(|next| position(board.book.line(pair.0)) < next));
+        match within {
+            Some(pair) => Some(internal(board, pair)),
+            None => across.next().map(|rank| one_to_one(board, rank, &mut scratch)),
         }
-        let line = board.bank.line(bank);
-        let position = |line: &OpenLine| (line.ledger_day, line.minor);
-        while let Some(pair) = voided.next_if(|pair| position(board.book.line(pair.0)) < position(line)) {
-            out.push(internal(board, pair));
-        }
-        out.push(one_to_one(board, bank, state, &mut scratch));
-    }
-    out.extend(voided.map(|pair| internal(board, pair)));
-    out
+    })
 }
 
 /// The id of a match: 16 hex. See [`Match::id`].
@@ -54,26 +50,27 @@ pub(super) fn match_id(rule: Rule, legs: [&str; 2]) -> String {
 }
 
 /// A bank line with a book line.
-fn one_to_one(board: &Board<'_>, rank: u32, state: State, scratch: &mut Scratch) -> Match {
-    let fate = board.bank.fate[rank as usize];
-    let (bank, book) = (board.bank.line(rank), board.book.line(fate.other));
+fn one_to_one(board: &Board<'_>, rank: u32, scratch: &mut Scratch) -> Match {
+    let state = board.bank.state[rank as usize];
+    let how = board.how(Side::Bank, rank);
+    let (bank, book) = (board.bank.line(rank), board.book.line(board.bank.other(rank)));
     let mut keys = Vec::with_capacity(3);
-    match fate.rule {
+    match how.rule {
         Rule::StrongReference => keys.extend(shared_references(bank, book).map(|(name, a, b)| key(name, a, b))),
-        Rule::RareToken => keys.extend(token(board, bank, &fate, scratch)),
+        Rule::RareToken => keys.extend(token(board, bank, &how, scratch)),
         Rule::Reversal | Rule::AmountWindow => {}
     }
     keys.push(key("amount", money(board, bank), money(board, book)));
     keys.push(key("date", date(bank), date(book)));
     Match {
-        id: match_id(fate.rule, [&bank.id, &book.id]),
-        rule: fate.rule,
+        id: match_id(how.rule, [&bank.id, &book.id]),
+        rule: how.rule,
         status: if state == State::Suggested { MatchStatus::Suggested } else { MatchStatus::Confirmed },
         bank: vec![bank.id.clone()],
         book: vec![book.id.clone()],
         // Every rule so far demands equal amounts.
         difference: 0,
-        explanation: Explanation { keys, candidates: fate.candidates, interchangeable: fate.interchangeable },
+        explanation: Explanation { keys, candidates: how.candidates, interchangeable: how.interchangeable },
     }
 }
 
@@ -101,8 +98,8 @@ fn internal(board: &Board<'_>, (first, second): (u32, u32)) -> Match {
 }
 
 /// The token that a pair was made by, as the bank's line has it.
-fn token(board: &Board<'_>, line: &OpenLine, fate: &Fate, scratch: &mut Scratch) -> Option<Key> {
-    let wanted = board.tokens.get(fate.evidence as usize).copied().map(TokenKey::token)?;
+fn token(board: &Board<'_>, line: &OpenLine, how: &How, scratch: &mut Scratch) -> Option<Key> {
+    let wanted = board.tokens.get(how.token as usize).copied().map(TokenKey::token)?;
     let mut found = None;
     each_token(line, scratch, |token| {
         if found.is_none() && token.token() == wanted {

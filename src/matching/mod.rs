@@ -7,6 +7,7 @@
 mod board;
 mod explain;
 mod fingerprint;
+mod layout;
 mod near;
 mod normalise;
 mod passes;
@@ -254,13 +255,38 @@ pub struct RuleSet {
     pub rare_token_limit: u32,
 }
 
+/// What was decided of every line, before it is put into words.
+pub struct Decided<'a> {
+    board: board::Board<'a>,
+}
+
 /// Matches what can be matched, and says of every other line why it stays open. Pure, total and deterministic.
 pub fn reconcile(input: &Input<'_>) -> Outcome {
+    let decided = decide(input);
+    Outcome { matches: decided.matches().collect(), residue: decided.residue() }
+}
+
+/// The same without the words, for who takes them one by one.
+pub fn decide<'a>(input: &'a Input<'a>) -> Decided<'a> {
     let mut board = board::Board::new(input);
     for pass in passes::ORDER {
         pass(&mut board);
     }
-    Outcome { matches: explain::matches(&board), residue: residue::residue(&board) }
+    Decided { board }
+}
+
+// === impl Decided ===
+
+impl Decided<'_> {
+    /// The matches, in canonical order.
+    pub fn matches(&self) -> impl Iterator<Item = Match> {
+        explain::matches(&self.board)
+    }
+
+    /// What stays open, and why, in canonical order, bank first.
+    pub fn residue(&self) -> Vec<Residue> {
+        residue::residue(&self.board)
+    }
 }
 
 // === impl Rule ===

@@ -196,7 +196,7 @@ pub(super) fn duplicates(board: &Board<'_>) -> Vec<(u32, u32)> {
         }
         for group in ReferenceKey::namesakes(run) {
             lines.clear();
-            lines.extend(group.iter().filter(|key| !board.is_voided(key.line())).map(|key| {
+            lines.extend(group.iter().map(|key| {
                 let (side, rank) = unpack(key.line());
                 (board.side(side).minor[rank as usize], pack(side, rank))
             }));

@@ -92,7 +92,7 @@ fn conserved(outcome: &Outcome, bank: &[OpenLine], book: &[OpenLine]) -> Result<
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn the_outcome_does_not_depend_on_the_order_of_lines(

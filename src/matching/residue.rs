@@ -5,7 +5,7 @@
 //! fee of the bank; an amount alone, vetoed or outside the window; missing. Evidence goes before the line's own looks,
 //! and those before coincidences of amounts.
 
-use super::board::{Board, Fate, State, ordered, pack, unpack};
+use super::board::{Board, State, ordered, pack, unpack};
 use super::explain::{label, match_id};
 use super::near::{Apart, Miss, Misses, duplicates};
 use super::normalise::{Scratch, conflict, names_a_fee, shared_references, shared_token};
@@ -47,10 +47,9 @@ impl Teller<'_, '_> {
         if let Ok(at) = self.duplicates.binary_search_by_key(&pack(side, rank), |(line, _)| *line) {
             return self.duplicate(side, line, self.duplicates[at].1);
         }
-        let fate = lines.fate[rank as usize];
         match lines.state[rank as usize] {
-            State::Tied => return (BreakClass::Ambiguous, Some(self.tied(side, &fate))),
-            State::Suggested => return (BreakClass::Unconfirmed, Some(self.suggested(side, rank, &fate))),
+            State::Tied => return (BreakClass::Ambiguous, Some(self.tied(side, rank))),
+            State::Suggested => return (BreakClass::Unconfirmed, Some(self.suggested(side, rank))),
             State::Open | State::Consumed => {}
         }
         let miss = self.misses.nearest(side, rank);
@@ -84,39 +83,41 @@ impl Teller<'_, '_> {
         (class, Some(Nearest { side, line: twin.id.clone(), why, suggestion: None }))
     }
 
-    fn tied(&self, side: Side, fate: &Fate) -> Nearest {
+    fn tied(&self, side: Side, rank: u32) -> Nearest {
+        let how = self.board.how(side, rank);
         // Voids tie within the books; every other rule ties across.
-        let across = if fate.rule == Rule::Reversal { side } else { other(side) };
-        let first = self.board.side(across).line(fate.other);
-        let evidence = match fate.rule {
+        let across = if how.rule == Rule::Reversal { side } else { other(side) };
+        let first = self.board.side(across).line(self.board.side(side).other(rank));
+        let evidence = match how.rule {
             Rule::Reversal => "what voids what",
             Rule::StrongReference => "reference and amount",
             Rule::RareToken => "a shared token, amount and dates",
             Rule::AmountWindow => "amount and dates alone",
         };
-        let why = if fate.candidates == 1 {
+        let why = if how.candidates == 1 {
             format!("By {evidence} only {across} line {} could be meant, but other lines claim it as well.", first.id)
         } else {
             format!(
                 "By {evidence} {} {across} lines could be meant, and nothing tells which; the first is {}.",
-                fate.candidates, first.id
+                how.candidates, first.id
             )
         };
         Nearest { side: across, line: first.id.clone(), why, suggestion: None }
     }
 
-    fn suggested(&self, side: Side, rank: u32, fate: &Fate) -> Nearest {
+    fn suggested(&self, side: Side, rank: u32) -> Nearest {
+        let partner_rank = self.board.side(side).other(rank);
         let line = self.board.side(side).line(rank);
-        let partner = self.board.side(other(side)).line(fate.other);
+        let partner = self.board.side(other(side)).line(partner_rank);
         let why = format!(
             "{} line {} of {} has the same amount {} {}; nothing else connects them, so a person must confirm it.",
             capital(other(side)),
             partner.id,
             partner.date,
             self.money(line.minor),
-            self.apart(side, rank, fate.other),
+            self.apart(side, rank, partner_rank),
         );
-        let suggestion = Some(match_id(fate.rule, [&line.id, &partner.id]));
+        let suggestion = Some(match_id(Rule::AmountWindow, [&line.id, &partner.id]));
         Nearest { side: other(side), line: partner.id.clone(), why, suggestion }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::board::{Board, Fate, NONE, State};
+use super::board::{Board, rank_from};
 use super::{Rule, Side};
 
 /// The pass. A void that is itself voided does not count: of entry, void and void of the void, the last two cancel, and
@@ -16,7 +16,7 @@ pub(super) fn voided_entries(board: &mut Board<'_>) {
         if by.get(&entry).is_none_or(|voids| voids.as_slice() != [void]) {
             continue;
         }
-        cancel(board, entry, void);
+        board.cancel(entry, void);
         by.remove(&entry);
         // What the entry voided stands again; unless other voids of it remain, nothing is an end because of that.
         let Some(before) = target.get(&entry) else { continue };
@@ -38,14 +38,19 @@ pub(super) fn voided_entries(board: &mut Board<'_>) {
             && by.get(void).is_some_and(|back| back.as_slice() == [*entry])
         {
             if entry < void {
-                cancel(board, *entry, *void);
+                board.cancel(*entry, *void);
             }
             continue;
         }
-        board.tie(Side::Book, *entry, voids[0], super::board::rank_from(voids.len()), Rule::Reversal);
+        board.tie(Side::Book, *entry, voids[0], rank_from(voids.len()), Rule::Reversal);
         for void in voids {
             board.tie(Side::Book, *void, *entry, 1, Rule::Reversal);
         }
+    }
+    if !board.voided.is_empty() {
+        let mut references = std::mem::take(&mut board.references);
+        references.retain(|key| !board.is_consumed(key.line()));
+        board.references = references;
     }
 }
 
@@ -58,8 +63,8 @@ struct Voids {
 fn voids(board: &Board<'_>) -> Voids {
     let book = &board.book;
     let mut wanted: BTreeMap<&str, Option<u32>> = BTreeMap::new();
-    for line in board.input.book {
-        if let Some(id) = &line.reverses {
+    for void in &book.voids {
+        if let Some(id) = &book.line(*void).reverses {
             wanted.insert(id, None);
         }
     }
@@ -72,7 +77,7 @@ fn voids(board: &Board<'_>) -> Voids {
             found.get_or_insert(rank);
         }
     }
-    for void in 0..book.len() {
+    for void in book.voids.iter().copied() {
         let Some(Some(entry)) = book.line(void).reverses.as_deref().and_then(|id| wanted.get(id)) else { continue };
         let zero = book.minor[void as usize].checked_add(book.minor[*entry as usize]) == Some(0);
         if zero && void != *entry {
@@ -81,11 +86,4 @@ fn voids(board: &Board<'_>) -> Voids {
         }
     }
     voids
-}
-
-fn cancel(board: &mut Board<'_>, entry: u32, void: u32) {
-    let fate = |other| Fate { other, candidates: 1, evidence: NONE, rule: Rule::Reversal, interchangeable: false };
-    board.book.settle(entry, State::Consumed, fate(void));
-    board.book.settle(void, State::Consumed, fate(entry));
-    board.voided.push((entry, void));
 }

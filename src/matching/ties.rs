@@ -4,7 +4,7 @@
 //! of k × k edges between lines that are equal in all that is compared is paired in canonical order: any pairing proves
 //! the same. Every other block is a tie, and nothing in it is paired. So the answer depends on the set of edges alone.
 
-use super::board::{Board, Fate, NONE, State};
+use super::board::{Board, How, NONE, rank_from};
 use super::rules::EDGES_PER_BLOCK;
 use super::{OpenLine, Rule, Side};
 use crate::statement::text::folded;
@@ -38,62 +38,76 @@ const SEVERAL: u32 = 1 << 31;
 // === impl Edges ===
 
 impl Edges {
+    /// None, with room for so many.
+    pub(super) fn with_capacity(count: usize) -> Self {
+        Self { edges: Vec::with_capacity(count) }
+    }
+
     /// Adds an edge.
     pub(super) fn push(&mut self, bank: u32, book: u32, evidence: u32) {
         self.edges.push(Edge { bank, book, evidence });
     }
 
-    /// Decides all of them. Vetoed edges are none.
-    pub(super) fn resolve(self, board: &mut Board<'_>, rule: Rule, evidence: Evidence) {
+    /// Decides all of them. Edges between different amounts, and vetoed ones, are none.
+    ///
+    /// Edges come in the order of their evidence, which is no order of lines. One scattered write each puts them in the
+    /// order of bank lines; the rest walks both sides nearly in order, since canonical order is much the same on both.
+    pub(super) fn resolve(self, board: &mut Board<'_>, rule: Rule, evidence_is: Evidence) {
         if self.edges.is_empty() {
             return;
         }
-        let mut first_of_bank = vec![NONE; board.bank.len() as usize];
-        let mut first_of_book = vec![NONE; board.book.len() as usize];
-        let mut merged = vec![0; if evidence == Evidence::Kinds { first_of_bank.len() } else { 0 }];
-        let meet = |first: &mut u32, other: u32| {
-            if *first == NONE {
-                *first = other;
-            } else if *first & !SEVERAL != other {
-                *first |= SEVERAL;
-            }
-        };
+        let mut of_bank = vec![(NONE, 0_u32); board.bank.len() as usize];
+        let mut of_book = vec![NONE; board.book.len() as usize];
+        let mut several = false;
         for edge in &self.edges {
-            meet(&mut first_of_bank[edge.bank as usize], edge.book);
-            meet(&mut first_of_book[edge.book as usize], edge.bank);
-            if let Some(kinds) = merged.get_mut(edge.bank as usize) {
-                *kinds |= edge.evidence;
+            let (first, merged) = &mut of_bank[edge.bank as usize];
+            *merged = match evidence_is {
+                _ if *first == NONE => edge.evidence,
+                Evidence::Kinds => *merged | edge.evidence,
+                Evidence::Token => *merged,
+            };
+            several |= meet(first, edge.book);
+        }
+        for (bank, (book, _)) in (0_u32..).zip(&of_bank).filter(|(_, (book, _))| book & SEVERAL == 0) {
+            several |= meet(&mut of_book[*book as usize], bank);
+        }
+        if several {
+            for edge in self.edges.iter().filter(|edge| of_bank[edge.bank as usize].0 & SEVERAL != 0) {
+                meet(&mut of_book[edge.book as usize], edge.bank);
             }
         }
-        // Where a block has two edges or more, each of them has an end with two or more.
-        let mut blocks = Vec::new();
-        for edge in &self.edges {
-            if first_of_bank[edge.bank as usize] != edge.book || first_of_book[edge.book as usize] != edge.bank {
-                blocks.push(*edge);
-                continue;
-            }
-            if board.bank.state[edge.bank as usize] == State::Consumed {
-                continue; // The same two lines, by a second reference.
-            }
-            let agreed = merged.get(edge.bank as usize).copied().unwrap_or(0);
-            let typed = board.bank.typed[edge.bank as usize] & board.book.typed[edge.book as usize];
-            // Kinds whose values agree cannot contradict each other: most pairs need no look at the lines.
-            if u32::from(typed) & !agreed == 0 || !board.vetoed(edge.bank, edge.book) {
-                single(board, rule, *edge);
+        for (bank, (book, evidence)) in (0_u32..).zip(of_bank.iter().copied()) {
+            let agreed = if evidence_is == Evidence::Kinds { evidence } else { 0 };
+            if book & SEVERAL == 0 && of_book[book as usize] == bank && board.allowed(bank, book, agreed) {
+                single(board, rule, Edge { bank, book, evidence });
             }
         }
-        if !blocks.is_empty() {
+        if several {
+            // Where a block has two edges or more, each of them has an end with two or more.
+            let mut blocks = self.edges;
+            blocks
+                .retain(|edge| of_bank[edge.bank as usize].0 != edge.book || of_book[edge.book as usize] != edge.bank);
             resolve_blocks(board, rule, blocks);
         }
     }
+}
+
+/// Notes a neighbour. Are there several now?
+fn meet(first: &mut u32, other: u32) -> bool {
+    if *first == NONE {
+        *first = other;
+    } else if *first & !SEVERAL != other {
+        *first |= SEVERAL;
+    }
+    *first & SEVERAL != 0
 }
 
 /// An edge whose ends have no other.
 fn single(board: &mut Board<'_>, rule: Rule, edge: Edge) {
     let Edge { bank, book, evidence } = edge;
     if board.bank.is_open(bank) && board.book.is_open(book) {
-        let fate = Fate { other: NONE, candidates: 1, evidence, rule, interchangeable: false };
-        board.pair(bank, book, fate);
+        let token = if rule == Rule::RareToken { evidence } else { NONE };
+        board.pair(bank, book, How { rule, candidates: 1, interchangeable: false, token });
     } else {
         // An end that is tied by stronger evidence is not to be had by weaker.
         board.tie(Side::Bank, bank, book, 1, rule);
@@ -105,7 +119,7 @@ fn single(board: &mut Board<'_>, rule: Rule, edge: Edge) {
 fn resolve_blocks(board: &mut Board<'_>, rule: Rule, mut edges: Vec<Edge>) {
     edges.sort_unstable();
     edges.dedup_by_key(|edge| (edge.bank, edge.book));
-    edges.retain(|edge| !board.vetoed(edge.bank, edge.book));
+    edges.retain(|edge| board.allowed(edge.bank, edge.book, 0));
     let mut banks: Vec<u32> = edges.iter().map(|edge| edge.bank).collect();
     banks.dedup();
     let mut books: Vec<u32> = edges.iter().map(|edge| edge.book).collect();
@@ -143,20 +157,20 @@ fn resolve_block(board: &mut Board<'_>, rule: Rule, block: &[(usize, Edge)]) {
         && all_equal(banks.iter().map(|bank| board.bank.line(*bank)))
         && all_equal(books.iter().map(|book| board.book.line(*book)))
     {
-        let candidates = super::board::rank_from(banks.len());
-        let evidence = block[0].1.evidence;
+        let candidates = rank_from(banks.len());
+        let token = if rule == Rule::RareToken { block[0].1.evidence } else { NONE };
         for (bank, book) in banks.iter().zip(&books) {
-            board.pair(*bank, *book, Fate { other: NONE, candidates, evidence, rule, interchangeable: true });
+            board.pair(*bank, *book, How { rule, candidates, interchangeable: true, token });
         }
         return;
     }
     for of_bank in block.chunk_by(|a, b| a.1.bank == b.1.bank) {
         let edge = of_bank[0].1;
-        board.tie(Side::Bank, edge.bank, edge.book, super::board::rank_from(of_bank.len()), rule);
+        board.tie(Side::Bank, edge.bank, edge.book, rank_from(of_bank.len()), rule);
     }
     for of_book in by_book.chunk_by(|a, b| a.0 == b.0) {
         let (book, first) = of_book[0];
-        board.tie(Side::Book, book, first, super::board::rank_from(of_book.len()), rule);
+        board.tie(Side::Book, book, first, rank_from(of_book.len()), rule);
     }
 }
 

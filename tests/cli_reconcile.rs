@@ -83,7 +83,19 @@ fn the_json_of_the_example_day_is_as_its_schema_says_and_always_the_same_bytes()
     let validator = jsonschema::validator_for(&schema).unwrap();
     let errors: Vec<String> = validator.iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path())).collect();
     assert!(errors.is_empty(), "{errors:?}");
-    assert_eq!(value["accounts"].as_array().unwrap().len(), 3);
+    let accounts = value["accounts"].as_array().unwrap();
+    assert_eq!(accounts.len(), 3);
+    // A statement is what inspect shows, and its schema stands there.
+    let mut inspect: Value = serde_json::from_str(include_str!("../docs/schema/inspect.schema.json")).unwrap();
+    let of_statement = serde_json::json!({"$ref": "#/$defs/statement", "$defs": inspect["$defs"].take()});
+    let of_statement = jsonschema::validator_for(&of_statement).unwrap();
+    for account in accounts {
+        let statements = account["statements"].as_array().unwrap();
+        assert!(!statements.is_empty());
+        for statement in statements {
+            assert!(of_statement.is_valid(statement), "{}", statement["account"]);
+        }
+    }
     let (_, again, _) = output(&mut example(&["--format", "json"]));
     assert!(out == again, "equal input, other bytes");
 }

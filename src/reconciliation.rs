@@ -186,6 +186,13 @@ pub fn reconcile(request: Request<'_>) -> Result<Reconciliation, serde_json::Err
         };
         accounts.push(Reconciled { digest: digest::of_account(&outcome)?, outcome, statements: files.statements });
     }
+    for (account, missing) in &waiting {
+        let what: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        let message = format!("account {account} waits for {}", what.join(" and "));
+        diagnostics.push((String::new(), Diagnostic::new(Severity::Warning, "WAITING", message)));
+    }
+    accounts.sort_by(|a, b| a.outcome.account.cmp(&b.outcome.account));
+    waiting.sort_by(|(a, _), (b, _)| a.cmp(b));
     diagnostics.sort_by(|(a, x), (b, y)| (a, x.line, x.column).cmp(&(b, y.line, y.column)));
     let digest = digest::of_run(accounts.iter().map(|account| (account.outcome.account.as_str(), account.digest)));
     Ok(Reconciliation { date, digest, accounts, waiting, other_statements, diagnostics })

@@ -92,7 +92,7 @@ impl Day {
             revision: 0,
             rules: &rules,
             standing: &self.standing,
-            bank_closing: Closing { amount: total(self.bank_closing), stated: self.bank_stated },
+            bank_closing: Closing { amount: total(self.bank_closing), stated: self.bank_stated, known: true },
             book_stated: self.book_stated.map(brl),
             bank: &self.bank,
             book: &self.book,

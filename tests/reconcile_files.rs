@@ -78,7 +78,11 @@ fn account() -> Account {
 
 /// Reconciles files of (name, content) to 2026-11-10.
 fn run(bank: &[(&str, &str)], books: &[(&str, &str)]) -> Reconciliation {
-    let registry = Registry::new(vec![account()]).unwrap();
+    run_of(account(), bank, books)
+}
+
+fn run_of(account: Account, bank: &[(&str, &str)], books: &[(&str, &str)]) -> Reconciliation {
+    let registry = Registry::new(vec![account]).unwrap();
     let bank = bank.iter().map(|(name, text)| BankFile {
         name: (*name).to_owned(),
         sha256: digest::of_bytes(text.as_bytes()),
@@ -179,6 +183,19 @@ fn without_the_ledgers_balance_the_day_waits_and_says_for_what() {
     let [(account, missing)] = result.waiting.as_slice() else { panic!("nobody waits") };
     assert_eq!(account.as_str(), "main");
     assert_eq!(missing[0].to_string(), "the ledger's balance of 2026-11-10");
+}
+
+#[test]
+fn where_no_balance_was_ever_stated_lines_are_matched_and_the_balances_are_unprovable() {
+    let silent = whole().replace("<BALAMT>923.90<DTASOF>20261111", "<BALAMT>0.00<DTASOF>00000000");
+    let account = Account { opening: None, ..account() };
+    let result = run_of(account, &[("a.ofx", &silent)], &books());
+    let outcome = &result.accounts[0].outcome;
+    assert_eq!(outcome.matches.iter().filter(|found| found.status == MatchStatus::Confirmed).count(), 2);
+    let status = |id: &str| outcome.proofs.iter().find(|proof| proof.id.name() == id).unwrap().status;
+    assert_eq!((status("P4"), status("P5")), (ProofStatus::Unprovable, ProofStatus::Unprovable));
+    assert_eq!((status("P6"), status("P7")), (ProofStatus::Proved, ProofStatus::Proved));
+    assert!(!result.a_proof_failed());
 }
 
 proptest! {

@@ -271,25 +271,11 @@ impl DayInput<'_> {
         let currency = self.account.currency;
         let mut proofs = self.statement_proofs.to_vec();
         let book_stated = position.book_stated.map(Total::from);
-        proofs.push(Proof::of_amounts(
-            ProofId::P4,
-            "book",
-            position.book_closing,
-            book_stated.unwrap_or(position.book_closing),
-            book_stated.is_some(),
-        ));
-        let left = position.bank_closing.minor() - book_stated.unwrap_or(position.book_closing).minor();
-        let right = position.bank.open.sum.minor() - position.book.open.sum.minor()
-            + position.bank.excluded.sum.minor()
-            - position.book.excluded.sum.minor()
-            + position.differences.sum.minor();
-        proofs.push(Proof::of_amounts(
-            ProofId::P5,
-            "account",
-            Total::new(left, currency),
-            Total::new(right, currency),
-            self.standing.stated_start && position.bank_stated && book_stated.is_some(),
-        ));
+        if self.bank_closing.known {
+            proofs.extend(self.balances(position, book_stated));
+        } else {
+            proofs.extend([Proof::unprovable(ProofId::P4, "book"), Proof::unprovable(ProofId::P5, "account")]);
+        }
         for (side, at) in [(Side::Bank, &position.bank), (Side::Book, &position.book)] {
             // The right side counts what is there: every open line has exactly one break.
             let open = breaks.iter().filter(|found| found.side == side);
@@ -352,6 +338,31 @@ impl DayInput<'_> {
         }
         proofs.sort();
         proofs
+    }
+
+    /// P4 and P5.
+    fn balances(&self, position: &Position, book_stated: Option<Total>) -> [Proof; 2] {
+        let currency = self.account.currency;
+        let postings = Proof::of_amounts(
+            ProofId::P4,
+            "book",
+            position.book_closing,
+            book_stated.unwrap_or(position.book_closing),
+            book_stated.is_some(),
+        );
+        let left = position.bank_closing.minor() - book_stated.unwrap_or(position.book_closing).minor();
+        let right = position.bank.open.sum.minor() - position.book.open.sum.minor()
+            + position.bank.excluded.sum.minor()
+            - position.book.excluded.sum.minor()
+            + position.differences.sum.minor();
+        let bridge = Proof::of_amounts(
+            ProofId::P5,
+            "account",
+            Total::new(left, currency),
+            Total::new(right, currency),
+            self.standing.stated_start && position.bank_stated && book_stated.is_some(),
+        );
+        [postings, bridge]
     }
 }
 

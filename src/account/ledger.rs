@@ -153,6 +153,9 @@ pub struct Closing {
     pub amount: Total,
     /// Did the bank state it: an anchor at that day, or later with no movement between?
     pub stated: bool,
+    /// Is any balance of the account known? If not, this is only the sum of its movements, and P4 and P5 have nothing to
+    /// be held against.
+    pub known: bool,
 }
 
 /// A movement of a statement, by its identity: computed once, compared often.
@@ -277,9 +280,14 @@ impl BankLedger {
         &self.accepted
     }
 
-    /// Where the account's bank side starts: the settings' opening, else the first anchor.
+    /// Where the account's bank side starts: the settings' opening, else the first anchor; where no balance was ever
+    /// stated, at nothing before the first day, which [`Closing::known`] then says of every closing.
     pub fn start(&self) -> Option<Anchor> {
-        self.configured.or_else(|| self.anchors.first().copied())
+        let unknown = || {
+            let first = self.accepted.iter().map(|header| header.from).min()?;
+            Some(Anchor { day: day_before(first), minor: 0, over: true, stated: false })
+        };
+        self.configured.or_else(|| self.anchors.first().copied()).or_else(unknown)
     }
 
     /// The balance at the end of `day`: the nearest anchor, and the lines between.
@@ -289,11 +297,12 @@ impl BankLedger {
         if let Some(anchor) = after {
             let between = self.sum(day, anchor.day);
             let stated = anchor.stated && between.lines == 0;
-            return Some(Closing { amount: money(anchor.minor - between.minor), stated });
+            return Some(Closing { amount: money(anchor.minor - between.minor), stated, known: true });
         }
-        let anchor = self.anchors.last()?;
+        let last = self.anchors.last().copied();
+        let anchor = last.or_else(|| self.start())?;
         let between = self.sum(anchor.day, day);
-        Some(Closing { amount: money(anchor.minor + between.minor), stated: false })
+        Some(Closing { amount: money(anchor.minor + between.minor), stated: false, known: last.is_some() })
     }
 
     /// P2 of each pair of neighbouring anchors that touches the days after `after` up to `through`.

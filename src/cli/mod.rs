@@ -4,10 +4,14 @@ mod check;
 mod demo;
 mod files;
 mod healthcheck;
+mod history;
 mod inspect;
 mod migrate;
 mod progress;
 mod reconcile;
+mod resign;
+mod session;
+mod status;
 
 use std::process::ExitCode;
 
@@ -29,8 +33,11 @@ enum Command {
     Demo(demo::Demo),
     Healthcheck(healthcheck::Healthcheck),
     Inspect(inspect::Inspect),
+    History(history::History),
     Migrate(migrate::Migrate),
     Reconcile(reconcile::Reconcile),
+    Resign(resign::Resign),
+    Status(status::Status),
 }
 
 /// How a command ended, and its exit code.
@@ -61,8 +68,11 @@ impl Cli {
             Command::Demo(command) => command.run(),
             Command::Healthcheck(command) => command.run(),
             Command::Inspect(command) => command.run(),
+            Command::History(command) => command.run(),
             Command::Migrate(command) => command.run(),
             Command::Reconcile(command) => command.run(),
+            Command::Resign(command) => command.run(),
+            Command::Status(command) => command.run(),
         }
     }
 }

@@ -10,6 +10,7 @@ pub mod days;
 mod error;
 pub mod fence;
 pub mod files;
+pub mod leadership;
 pub mod matches;
 pub mod outcome;
 pub mod reports;

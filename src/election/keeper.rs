@@ -321,10 +321,25 @@ impl Desk {
         // Trust first: whoever asks from now on hears how it stands after this event, and before its effects.
         let standing = self.elector.standing();
         self.trust.set(standing.trusted_until);
+        let held_back = self.snapshots.borrow().standing.held_back;
+        if standing.held_back != held_back {
+            self.tell_why(standing.held_back);
+        }
         self.update(|snapshot| snapshot.standing = standing);
         for effect in effects {
             self.carry_out(effect);
         }
+    }
+
+    /// Said once per change of the reason.
+    fn tell_why(&self, held_back: Option<Ineligible>) {
+        let Some(why) = held_back else {
+            tracing::info!("this replica campaigns again");
+            return;
+        };
+        let detail = self.snapshots.borrow().held_back_detail.clone();
+        let detail = detail.unwrap_or_else(|| why.explain().to_owned());
+        tracing::warn!(reason = why.name(), "this replica does not campaign: {detail}");
     }
 
     /// Until when nothing needs to be looked at.

@@ -16,6 +16,7 @@ use sqlx::postgres::{PgConnection, PgDatabaseError};
 use super::reason::Reason;
 use super::{FencingToken, LeaseName, Owner};
 use crate::db::connect::{ConnectError, Connector, Limits, Purpose};
+use crate::db::leadership;
 use crate::db::schema::{self, SchemaError};
 
 /// The right to write: one installed term. Had from [`TermStore::install`], held by value from a step's first read to its
@@ -320,6 +321,14 @@ impl TermStore {
         }
         let checked = self.call("schema version", self.limit, async |session| Ok(schema::check(session).await)).await;
         checked.map_err(Obstacle::Unreachable)?.map_err(Obstacle::Schema)
+    }
+
+    /// Whether an operator asked the leader of this term to resign.
+    pub async fn is_asked_to_resign(&mut self, lease: &LeaseName, token: FencingToken) -> Result<bool, TermError> {
+        self.call("resignation", self.limit, async |session| {
+            leadership::is_asked_to_resign(session, lease, token).await
+        })
+        .await
     }
 
     /// Writes an entry of the history.

@@ -222,8 +222,14 @@ impl Look {
         // the question whether this replica may campaign.
         let refused = matches!(&term, Err(TermError::Sql { source, .. }) if source.as_database_error().is_some());
         let _ = news.send(News::Postgres(if refused { Ok(()) } else { fault(&term) }));
-        if let Ok(term) = term {
-            let _ = news.send(News::Term(term));
+        let Ok(term) = term else { return };
+        let token = term.as_ref().map(|term| term.token);
+        let _ = news.send(News::Term(term));
+        // Asked by every replica, served by the one that leads that term. It needs no answer of its own: the term ends.
+        if let Some(token) = token
+            && let Ok(true) = self.store.is_asked_to_resign(&self.lease, token).await
+        {
+            let _ = news.send(News::Event(Event::Resign { token }));
         }
     }
 }

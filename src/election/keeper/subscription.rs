@@ -15,6 +15,13 @@ use super::News;
 use crate::election::elector::Event;
 use crate::election::timing::Timings;
 
+/// Why nothing can be heard.
+struct Deaf {
+    why: String,
+    /// Redis answered, and will not: an ACL, an old version. It is there all the same.
+    refused: bool,
+}
+
 /// Listens on one channel.
 pub(super) struct Listener {
     channel: String,
@@ -38,6 +45,7 @@ impl Listener {
             match self.subscribed(&url).await {
                 Ok((connection, mut pushes)) => {
                     pause = Self::SHORTEST_PAUSE;
+                    let _ = news.send(News::Redis(Ok(())));
                     let _ = news.send(News::Listening(Ok(())));
                     // Whatever was released while nobody listened was missed.
                     let _ = news.send(News::Event(Event::Woken));
@@ -51,10 +59,16 @@ impl Listener {
                         }
                     }
                     drop(connection);
-                    let _ = news.send(News::Listening(Err("the connection was lost".to_owned())));
+                    let lost = "the connection was lost".to_owned();
+                    let _ = news.send(News::Redis(Err(lost.clone())));
+                    let _ = news.send(News::Listening(Err(lost)));
                 }
-                Err(fault) => {
-                    let _ = news.send(News::Listening(Err(fault)));
+                Err(Deaf { why, refused }) => {
+                    if !refused {
+                        // A follower may ask nothing else for a ttl: this is how it learns that Redis is away.
+                        let _ = news.send(News::Redis(Err(why.clone())));
+                    }
+                    let _ = news.send(News::Listening(Err(why)));
                 }
             }
             tokio::time::sleep(pause).await;
@@ -65,20 +79,25 @@ impl Listener {
     async fn subscribed(
         &self,
         url: &SecretString,
-    ) -> Result<(MultiplexedConnection, mpsc::UnboundedReceiver<PushInfo>), String> {
+    ) -> Result<(MultiplexedConnection, mpsc::UnboundedReceiver<PushInfo>), Deaf> {
         let dialled = tokio::time::timeout(self.limit, async {
-            let client = client(url, self.limit).map_err(|error| error.to_string())?;
+            let client = client(url, self.limit).map_err(|error| Deaf { why: error.to_string(), refused: true })?;
             let (sender, pushes) = mpsc::unbounded_channel();
             let config = AsyncConnectionConfig::new()
                 .set_connection_timeout(None)
                 .set_response_timeout(Some(self.limit))
                 .set_push_sender(sender);
-            let told = |error: RedisError| format!("cannot listen for releases: {error}");
+            let told = |error: RedisError| Deaf {
+                refused: !error.is_io_error() && !error.is_timeout(),
+                why: format!("cannot listen for releases: {error}"),
+            };
             let mut connection = client.get_multiplexed_async_connection_with_config(&config).await.map_err(told)?;
             connection.subscribe(&self.channel).await.map_err(told)?;
             Ok((connection, pushes))
         });
-        dialled.await.unwrap_or_else(|_| Err(format!("Redis did not answer within {} ms", self.limit.as_millis())))
+        let late =
+            || Deaf { why: format!("Redis did not answer within {} ms", self.limit.as_millis()), refused: false };
+        dialled.await.unwrap_or_else(|_| Err(late()))
     }
 }
 

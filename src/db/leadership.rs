@@ -1,0 +1,127 @@
+//! Who leads and who led: what the election wrote, for people to read; and requests to resign.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use sqlx::postgres::PgConnection;
+use sqlx::{FromRow, query, query_as};
+
+use super::DbError;
+use crate::election::term::stored;
+use crate::election::{FencingToken, LeaseName};
+
+/// The installed term.
+#[derive(Debug, Clone, PartialEq, Eq, FromRow, Serialize)]
+pub struct TermRow {
+    /// The lease.
+    pub lease: String,
+    /// Its fencing token.
+    pub token: i64,
+    /// The candidacy that won it.
+    pub owner: String,
+    /// The replica.
+    pub node: String,
+    /// Since when, by Postgres' clock.
+    pub installed_at: DateTime<Utc>,
+}
+
+/// One entry of the history.
+#[derive(Debug, Clone, PartialEq, Eq, FromRow, Serialize)]
+pub struct EventRow {
+    /// `term` spans a term; `candidacy`, `step_down`, `eviction`, `refusal` and `request` are points.
+    pub kind: String,
+    /// Which term.
+    pub token: Option<i64>,
+    /// Whose.
+    pub owner: Option<String>,
+    /// Which replica tells.
+    pub node: String,
+    /// Why it ended, or what was asked: a word of the closed list. `superseded` where the predecessor left none.
+    pub reason: Option<String>,
+    /// More, for a person.
+    pub detail: Option<String>,
+    /// What was left of the trust in the lease, in milliseconds.
+    pub trust_left_ms: Option<i64>,
+    /// When, by Postgres' clock.
+    pub started_at: DateTime<Utc>,
+    /// When a term ended: when its successor's was installed.
+    pub ended_at: Option<DateTime<Utc>>,
+}
+
+/// The installed term of a lease.
+pub async fn installed(session: &mut PgConnection, lease: &LeaseName) -> Result<Option<TermRow>, DbError> {
+    let term = query_as(
+        "SELECT lease, token, owner, regexp_replace(owner, ':[^:]*$', '') AS node, installed_at \
+         FROM counterfoil.leader_term WHERE lease = $1",
+    )
+    .bind(lease.as_str())
+    .fetch_optional(session)
+    .await?;
+    Ok(term)
+}
+
+/// The newest entries, oldest first; terms alone, or all.
+///
+/// Why a term ended is read from its own last word where it has one: a successor that was very fast may have closed the
+/// term's entry before that word was written.
+pub async fn history(
+    session: &mut PgConnection,
+    lease: &LeaseName,
+    terms_alone: bool,
+    limit: i64,
+) -> Result<Vec<EventRow>, DbError> {
+    let mut events: Vec<EventRow> = query_as(
+        "SELECT e.kind, e.token, e.owner, e.node, coalesce(last.reason, e.reason) AS reason, e.detail, e.trust_left_ms, \
+                e.started_at, e.ended_at \
+         FROM counterfoil.leadership_event e \
+         LEFT JOIN LATERAL ( \
+             SELECT s.reason FROM counterfoil.leadership_event s \
+             WHERE e.kind = 'term' AND s.lease = e.lease AND s.token = e.token AND s.owner = e.owner \
+               AND s.kind = 'step_down' ORDER BY s.id LIMIT 1) last ON true \
+         WHERE e.lease = $1 AND (e.kind = 'term' OR NOT $2) ORDER BY e.id DESC LIMIT $3",
+    )
+    .bind(lease.as_str())
+    .bind(terms_alone)
+    .bind(limit)
+    .fetch_all(session)
+    .await?;
+    events.reverse();
+    Ok(events)
+}
+
+/// Asks the leader of this term to resign. Served by that term's leader or by nobody: a row that is never answered
+/// cannot fell a later one.
+pub async fn ask_to_resign(
+    session: &mut PgConnection,
+    lease: &LeaseName,
+    token: FencingToken,
+    actor: &str,
+    why: Option<&str>,
+) -> Result<(), DbError> {
+    query(
+        "INSERT INTO counterfoil.leadership_event (lease, kind, token, node, reason, detail) \
+         VALUES ($1, 'request', $2, $3, 'resigned', $4)",
+    )
+    .bind(lease.as_str())
+    .bind(stored(token))
+    .bind(actor)
+    .bind(why)
+    .execute(session)
+    .await?;
+    Ok(())
+}
+
+/// Was the leader of this term asked to resign?
+pub async fn is_asked_to_resign(
+    session: &mut PgConnection,
+    lease: &LeaseName,
+    token: FencingToken,
+) -> Result<bool, sqlx::Error> {
+    sqlx::query_scalar(
+        "SELECT EXISTS (SELECT FROM counterfoil.leadership_event \
+         WHERE lease = $1 AND kind = 'request' AND reason = 'resigned' AND token = $2)",
+    )
+    .bind(lease.as_str())
+    .bind(stored(token))
+    .fetch_one(session)
+    .await
+}

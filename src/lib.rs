@@ -33,3 +33,4 @@ pub mod scratch;
 pub mod settings;
 pub mod supervisor;
 pub mod telemetry;
+pub mod worker;

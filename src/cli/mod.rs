@@ -12,6 +12,7 @@ mod reconcile;
 mod resign;
 mod session;
 mod status;
+mod worker;
 
 use std::process::ExitCode;
 
@@ -38,6 +39,7 @@ enum Command {
     Reconcile(reconcile::Reconcile),
     Resign(resign::Resign),
     Status(status::Status),
+    Worker(worker::Worker),
 }
 
 /// How a command ended, and its exit code.
@@ -73,6 +75,7 @@ impl Cli {
             Command::Reconcile(command) => command.run(),
             Command::Resign(command) => command.run(),
             Command::Status(command) => command.run(),
+            Command::Worker(command) => command.run(),
         }
     }
 }

@@ -537,7 +537,7 @@ impl World {
 
 #[test]
 fn whatever_goes_wrong_trust_keeps_within_the_lease_terms_rise_and_somebody_leads_in_the_end() {
-    let seeds: u64 = std::env::var("COUNTERFOIL_SIM_SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(1000);
+    let seeds: u64 = option_env!("COUNTERFOIL_SIM_SEEDS").and_then(|text| text.parse().ok()).unwrap_or(1000);
     let mut terms = 0;
     for seed in 1..=seeds {
         let mut world = World::new(seed);

@@ -1,0 +1,260 @@
+//! One replica, put together: started in order, stopped in the reverse order, and its end explained.
+//!
+//! ```text
+//! started:  http → upkeep → work → keeper            (so that whoever asks is answered from the first moment)
+//! stopped:  keeper → work → upkeep → http            (the keeper ends its term first: the work stops, then the lease
+//!                                                     is released; the others still answer meanwhile)
+//! ```
+//!
+//! What cannot be had at the start (Redis, Postgres, a schema) is waited for: the worker stands, says once what it waits
+//! for, and `/readyz` is false with the reason. What can never be right (settings, an address that is taken) ends it.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use secrecy::ExposeSecret;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::account::AccountId;
+use crate::clock::{Clock, SystemClock};
+use crate::db::connect::{ConnectError, Connector};
+use crate::election::keeper::{KeeperHandle, KeeperSettings, keeper};
+use crate::election::lease::BadRedisUrl;
+use crate::election::reason::Ineligible;
+use crate::election::tenure::Tenure;
+use crate::election::timing::Timings;
+use crate::election::{LeaseName, keeper::InboxCheck};
+use crate::http::{self, HttpError, RunStatus, Status, StatusSource};
+use crate::inbox::Folder;
+use crate::settings::{BookSource, Settings, SettingsError};
+use crate::supervisor::{End, Failure, Supervisor};
+use crate::telemetry::{self, BuildInfo, InstallError, event};
+
+/// What the work is given.
+pub struct Workplace {
+    /// A tenure appears here when this replica's term begins. Dropping it says that its work has stopped.
+    pub tenures: mpsc::UnboundedReceiver<Tenure>,
+    /// Where the step at work is told, for `/status`.
+    pub at_work: watch::Sender<Option<RunStatus>>,
+    /// The election, to watch and to resign.
+    pub keeper: KeeperHandle,
+    /// The way to Postgres.
+    pub postgres: Connector,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Cancelled when the process ends.
+    pub stop: CancellationToken,
+}
+
+/// Why a worker ended that was not told to, or did not end well.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// A setting is missing.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// `redis.url` is none.
+    #[error(transparent)]
+    Redis(#[from] BadRedisUrl),
+    /// `postgres.url` is none.
+    #[error(transparent)]
+    Postgres(#[from] ConnectError),
+    /// `inbox.url` leads to no folder.
+    #[error("inbox.url {0} is no folder of this machine (file:///…)")]
+    Inbox(url::Url),
+    /// The address is taken, or the server stopped.
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    /// Metrics cannot be recorded.
+    #[error(transparent)]
+    Metrics(#[from] InstallError),
+    /// The system gives no thread, or no signals.
+    #[error("the system refused what a worker needs: {0}")]
+    System(#[from] std::io::Error),
+    /// A part ended by itself, or badly.
+    #[error("{0}")]
+    Part(End),
+    /// Told to end twice.
+    #[error("told to end a second time: ended at once, without releasing the lease")]
+    Forced,
+}
+
+/// What `/status`, `/readyz` and `/metrics` are answered from.
+struct Replica {
+    node: String,
+    lease: LeaseName,
+    keeper: KeeperHandle,
+    at_work: watch::Receiver<Option<RunStatus>>,
+    clock: Arc<dyn Clock>,
+}
+
+/// How long the answers to open requests may take at the end.
+const HTTP_LIMIT: Duration = Duration::from_secs(2);
+/// Histograms are emptied this often.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Runs a replica until it is told to end, by SIGTERM or SIGINT, or a part of it ends. `work` is what a leader does.
+pub async fn run<W, F>(settings: &Settings, work: W) -> Result<(), WorkerError>
+where
+    W: FnOnce(Workplace) -> F,
+    F: Future<Output = Result<(), Failure>> + Send + 'static,
+{
+    let mut orders = Orders::new()?;
+    let listener = http::bind(settings.http.listen).await?;
+    let listen = listener.local_addr()?;
+    let (node, lease) = (settings.node.id.clone(), settings.lease.name.clone());
+    let timings = settings.lease.timings;
+    let build = BuildInfo {
+        version: env!("CARGO_PKG_VERSION"),
+        revision: option_env!("COUNTERFOIL_REVISION").unwrap_or("unknown"),
+    };
+    let telemetry = telemetry::install(&lease, &node, build)?;
+    telemetry::lease_timings(&timings);
+
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let postgres = Connector::new(settings.postgres()?.expose_secret(), &node)?;
+    let (keeper, handle, tenures) = keeper(KeeperSettings {
+        node: node.clone(),
+        lease: lease.clone(),
+        timings,
+        eligible: settings.lease.eligible,
+        redis: settings.redis()?.clone(),
+        postgres: postgres.clone(),
+        clock: Arc::clone(&clock),
+        inbox: inbox_check(settings)?,
+    })?;
+    let (at_work, seen_at_work) = watch::channel(None);
+    let replica = Replica {
+        node: node.clone(),
+        lease: lease.clone(),
+        keeper: handle.clone(),
+        at_work: seen_at_work,
+        clock: Arc::clone(&clock),
+    };
+
+    let mut supervisor = Supervisor::new();
+    let answers = telemetry.clone();
+    supervisor.spawn("http", HTTP_LIMIT, |stop| async move {
+        Ok(http::serve(listener, Arc::new(replica), answers, stop).await?)
+    });
+    supervisor.spawn("metrics", HTTP_LIMIT, |stop| async move {
+        while stop.run_until_cancelled(tokio::time::sleep(UPKEEP)).await.is_some() {
+            telemetry.upkeep();
+        }
+        Ok(())
+    });
+    supervisor.spawn("work", timings.drain, |stop| {
+        work(Workplace { tenures, at_work, keeper: handle, postgres, clock, stop })
+    });
+    let ending = timings.drain + timings.attempt_timeout * 5;
+    supervisor.thread("keeper", ending, move |stop| Ok(keeper.run(&stop)?))?;
+    say_how_it_began(&node, &lease, listen, &timings);
+
+    let ended = tokio::select! {
+        name = orders.next() => {
+            tracing::info!(event = event::WORKER_STOPPING, signal = name, "told to end: the work stops, then the lease is released");
+            None
+        }
+        end = supervisor.next_end() => end,
+    };
+    if let Some(end) = &ended {
+        tracing::error!(event = event::TASK_ENDED, task = end.name, error = %end, "a part of the worker ended: so does the worker");
+    }
+    let ends = tokio::select! {
+        ends = supervisor.stop() => ends,
+        _ = orders.next() => return Err(WorkerError::Forced),
+    };
+    for end in ends.iter().filter(|end| !end.is_clean()) {
+        tracing::error!(event = event::TASK_ENDED, task = end.name, error = %end, "a part of the worker did not end well");
+    }
+    // What ended first is why; else whatever did not end well.
+    if let Some(end) = ended.into_iter().chain(ends.into_iter().filter(|end| !end.is_clean())).next() {
+        return Err(WorkerError::Part(end));
+    }
+    tracing::info!(event = event::WORKER_STOPPED, "ended in order");
+    Ok(())
+}
+
+/// Work that only holds the lead: for a replica whose runner is not there.
+pub async fn hold(mut place: Workplace) -> Result<(), Failure> {
+    let stop = place.stop.clone();
+    while let Some(Some(tenure)) = stop.run_until_cancelled(place.tenures.recv()).await {
+        tenure.stop().cancelled().await;
+    }
+    stop.cancelled().await;
+    Ok(())
+}
+
+fn say_how_it_began(node: &str, lease: &LeaseName, listen: std::net::SocketAddr, timings: &Timings) {
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(event = event::WORKER_STARTED, version, node, lease = lease.as_str(), %listen, "a replica began");
+    let derived = timings.derived();
+    let seconds = |span: Duration| humantime::format_duration(span).to_string();
+    tracing::info!(
+        event = event::WORKER_TIMINGS,
+        outage_tolerated = seconds(derived.outage_tolerated),
+        worst_takeover = seconds(derived.worst_takeover),
+        graceful_takeover = seconds(derived.graceful_takeover),
+        "{derived}"
+    );
+}
+
+/// Looks at the inbox as the work will: a replica that cannot read it does not campaign.
+fn inbox_check(settings: &Settings) -> Result<InboxCheck, WorkerError> {
+    let url = &settings.inbox.url;
+    let root = url.to_file_path().map_err(|()| WorkerError::Inbox(url.clone()))?;
+    let accounts: Vec<AccountId> = settings.accounts().iter().map(|account| account.id.clone()).collect();
+    let books = matches!(settings.book.source, BookSource::Files);
+    let folder = Folder::new(root, settings.inbox.settle, accounts, books);
+    Ok(Arc::new(move || folder.check().map_err(|error| error.to_string())))
+}
+
+/// The signals that a worker obeys.
+struct Orders {
+    term: Signal,
+    int: Signal,
+}
+
+// === impl Orders ===
+
+impl Orders {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())? })
+    }
+
+    /// Waits for one; its name.
+    async fn next(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.term.recv() => "SIGTERM",
+            _ = self.int.recv() => "SIGINT",
+        }
+    }
+}
+
+// === impl Replica ===
+
+impl StatusSource for Replica {
+    fn status(&self) -> Status {
+        let now = self.clock.now();
+        let snapshot = self.keeper.snapshot();
+        let standing = snapshot.standing;
+        // A login that could bypass the fence will never do its part, however well Postgres is.
+        let unsound = (standing.held_back == Some(Ineligible::PrivilegesUnsound))
+            .then(|| snapshot.held_back_detail.unwrap_or_else(|| Ineligible::PrivilegesUnsound.explain().to_owned()));
+        Status {
+            at: now,
+            node: self.node.clone(),
+            lease: self.lease.clone(),
+            believed: standing.role,
+            trust_remaining: standing.trusted_until.map_or(Duration::ZERO, |until| until.left(now)),
+            term: snapshot.installed.map(|term| (term.token, term.owner)),
+            ineligible: standing.held_back,
+            run: self.at_work.borrow().clone(),
+            schema_fault: snapshot.schema_fault,
+            redis_fault: snapshot.redis_fault,
+            postgres_fault: snapshot.postgres_fault.or(unsound),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The worker as whoever runs it sees it: a process, its signals and exit codes, its log, its HTTP answers; and the
+//! commands beside it.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what it could not go on without")]
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpStream};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use counterfoil::clock::{Clock, SystemClock};
+use counterfoil::scratch::free_port;
+use counterfoil::scratch::postgres::{self, Database};
+use counterfoil::scratch::redis::Redis;
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// How often, and how long apart, an outside condition is looked at: 40 s in all.
+const LOOKS: u32 = 2000;
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A deployment of one machine: a settings file, an inbox.
+struct Deployment {
+    folder: TempDir,
+    redis: String,
+    postgres: String,
+}
+
+struct Worker {
+    child: Child,
+    port: u16,
+    log: std::path::PathBuf,
+}
+
+impl Deployment {
+    fn new(redis: &str, postgres: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for side in ["inbox/bank", "inbox/book", "outbox"] {
+            std::fs::create_dir_all(folder.path().join(side)).unwrap();
+        }
+        let path = folder.path().display();
+        let settings = format!(
+            "[lease]\nttl = \"2500ms\"\nheartbeat = \"500ms\"\nattempt_timeout = \"500ms\"\nmargin = \"200ms\"\n\
+             drain = \"2s\"\nstall_limit = \"10s\"\n\
+             [inbox]\nurl = \"file://{path}/inbox\"\n[outbox]\nurl = \"file://{path}/outbox\"\n\
+             [[accounts]]\nid = \"main\"\nnumber = \"1\"\ncurrency = \"BRL\"\n"
+        );
+        std::fs::write(folder.path().join("counterfoil.toml"), settings).unwrap();
+        Self { folder, redis: redis.to_owned(), postgres: postgres.to_owned() }
+    }
+
+    fn command(&self, node: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_counterfoil"));
+        command
+            .current_dir(self.folder.path())
+            .env("COUNTERFOIL__REDIS__URL", &self.redis)
+            .env("COUNTERFOIL__POSTGRES__URL", &self.postgres)
+            .env("COUNTERFOIL__NODE__ID", node);
+        command
+    }
+
+    fn start(&self, node: &str) -> Worker {
+        let port = free_port().unwrap();
+        let log = self.folder.path().join(format!("{node}.log"));
+        let child = self
+            .command(node)
+            .arg("worker")
+            .env("COUNTERFOIL__HTTP__LISTEN", format!("127.0.0.1:{port}"))
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        Worker { child, port, log }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command("operator").args(arguments).output().unwrap()
+    }
+
+    fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+impl Worker {
+    /// The answer's status code and body; none while nobody listens.
+    fn get(&self, path: &str) -> Option<(u16, String)> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).ok()?;
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").as_bytes()).ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        Some((head.split(' ').nth(1)?.parse().ok()?, body.to_owned()))
+    }
+
+    async fn until(&mut self, what: &str, path: &str, wanted: impl Fn(u16, &str) -> bool) -> String {
+        let mut last = None;
+        for _ in 0..LOOKS {
+            last = self.get(path);
+            if let Some((code, body)) = &last
+                && wanted(*code, body)
+            {
+                return body.clone();
+            }
+            assert_eq!(self.child.try_wait().unwrap(), None, "it ended before {what}:\n{}", self.log());
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        panic!("{what}: still {last:?}\n{}", self.log());
+    }
+
+    async fn leads(&mut self) -> serde_json::Value {
+        let body = self.until("it leads", "/status", |_, body| body.contains("\"role\":\"leader\"")).await;
+        serde_json::from_str(&body).unwrap()
+    }
+
+    async fn ready(&mut self) {
+        self.until("it is ready", "/readyz", |code, _| code == 200).await;
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    async fn ended(&mut self) -> i32 {
+        for _ in 0..LOOKS {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code().unwrap();
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        panic!("it did not end:\n{}", self.log());
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn servers() -> (Redis, Database) {
+    (Redis::start().await.unwrap(), postgres::migrated().await.unwrap())
+}
+
+#[tokio::test]
+async fn s22_told_to_end_it_hands_over_and_exits_0_by_sigterm_and_by_sigint() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let mut first = deployment.start("first");
+    let status = first.leads().await;
+    assert_eq!((&status["node"], &status["token"]), (&"first".into(), &1.into()));
+    assert!(status["trust_remaining_seconds"].as_f64().unwrap() > 0.0);
+    let mut second = deployment.start("second");
+    second.until("it knows who leads", "/status", |_, body| body.contains("\"token\":1")).await;
+    second.ready().await;
+    let clock = SystemClock;
+    let told = clock.now();
+    first.signal(Signal::TERM);
+    let status = second.leads().await;
+    println!("takeover after SIGTERM, idle: {:?}", clock.now().since(told));
+    assert_eq!(status["token"], 2);
+    assert_eq!(first.ended().await, 0, "{}", first.log());
+    second.signal(Signal::INT);
+    assert_eq!(second.ended().await, 0, "{}", second.log());
+
+    let history = deployment.json(&["history", "--terms", "--json"]);
+    let told: Vec<_> = history.as_array().unwrap().iter().map(|term| (&term["node"], &term["reason"])).collect();
+    assert_eq!(told, [(&"first".into(), &"shutdown".into()), (&"second".into(), &"shutdown".into())]);
+    let said = String::from_utf8(deployment.run(&["history"]).stdout).unwrap();
+    assert!(said.contains("first") && said.contains("shutdown"), "{said}");
+}
+
+#[tokio::test]
+async fn it_says_at_start_what_follows_from_its_timings() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let mut worker = deployment.start("a");
+    worker.ready().await;
+    let log = worker.log();
+    assert!(log.contains("an outage of Redis up to 1s 200ms costs nobody the lead"), "{log}");
+    assert!(log.contains("\"worst_takeover\":\"2s 625ms\""), "{log}");
+}
+
+#[tokio::test]
+async fn servers_that_are_away_are_waited_for_said_once_and_reason_of_readyz() {
+    let port = free_port().unwrap();
+    let database = postgres::migrated().await.unwrap();
+    let deployment = Deployment::new(&format!("redis://127.0.0.1:{port}/"), &database.url());
+    let mut worker = deployment.start("a");
+    let redis_alone = |code, body: &str| code == 503 && body.starts_with("[-] redis:") && body.lines().count() == 1;
+    worker.until("it waits for Redis alone", "/readyz", redis_alone).await;
+    let (code, _) = worker.get("/livez").unwrap();
+    assert_eq!(code, 200, "an outage of a server is no reason to restart a worker");
+    let _redis = Redis::start_on(port).await.unwrap();
+    worker.leads().await;
+    worker.ready().await;
+    let log = worker.log();
+    let said = log.lines().filter(|line| line.contains("\"WARN\"") && line.contains("Redis")).count();
+    assert_eq!(said, 1, "{log}");
+}
+
+#[tokio::test]
+async fn a_login_that_could_bypass_the_fence_is_told_and_never_leads() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.owner_url());
+    let mut worker = deployment.start("a");
+    let why = worker.until("it says why", "/readyz", |_, body| body.contains("owns the schema")).await;
+    assert!(why.contains("[-] postgres"), "{why}");
+    assert!(worker.log().contains("this replica does not campaign"), "{}", worker.log());
+}
+
+#[tokio::test]
+async fn a_database_without_the_schema_is_told_with_what_to_do() {
+    let redis = Redis::start().await.unwrap();
+    let database = postgres::database().await.unwrap();
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let mut worker = deployment.start("a");
+    let why = worker.until("it says why", "/readyz", |_, body| body.contains("counterfoil migrate")).await;
+    assert!(why.contains("[-] schema"), "{why}");
+}
+
+#[tokio::test]
+async fn unsound_settings_end_it_at_once_with_every_fault_and_exit_2() {
+    let deployment = Deployment::new("redis://127.0.0.1:1/", "postgres://x@127.0.0.1:1/x");
+    let output = deployment
+        .command("a")
+        .arg("worker")
+        .env("COUNTERFOIL__LEASE__HEARTBEAT", "900ms")
+        .env("COUNTERFOIL__LEASE__COLOUR", "red")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("× 3 is 2s 700ms") && said.contains("LEASE__COLOUR"), "{said}");
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_ends_it_at_once() {
+    let deployment = Deployment::new("redis://127.0.0.1:1/", "postgres://x@127.0.0.1:1/x");
+    let taken = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    let output = deployment.command("a").arg("worker").env("COUNTERFOIL__HTTP__LISTEN", &listen).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains(&listen));
+}
+
+#[tokio::test]
+async fn resign_hands_over_and_names_the_term_that_it_meant() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let nobody = deployment.run(&["resign"]);
+    assert_eq!(nobody.status.code(), Some(1), "nobody has led yet");
+    let mut first = deployment.start("first");
+    first.leads().await;
+    let mut second = deployment.start("second");
+    second.until("it knows who leads", "/status", |_, body| body.contains("\"token\":1")).await;
+
+    let wrong = deployment.run(&["resign", "--token", "9"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    let asked = deployment.json(&["resign", "--wait", "--reason", "a new version", "--json"]);
+    assert_eq!(asked["installed"]["node"], "second");
+    second.leads().await;
+
+    let status = deployment.json(&["status", "--json"]);
+    assert_eq!((&status["term"]["token"], &status["term"]["node"]), (&2.into(), &"second".into()));
+    let history = deployment.json(&["history", "--json"]);
+    let reasons: Vec<_> = history.as_array().unwrap().iter().map(|event| (&event["kind"], &event["detail"])).collect();
+    assert!(reasons.contains(&(&"request".into(), &"a new version".into())), "{history}");
+    assert_eq!(history[0]["reason"], "resigned");
+}

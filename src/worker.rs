@@ -9,45 +9,32 @@
 //! What cannot be had at the start (Redis, Postgres, a schema) is waited for: the worker stands, says once what it waits
 //! for, and `/readyz` is false with the reason. What can never be right (settings, an address that is taken) ends it.
 
-use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use secrecy::ExposeSecret;
+use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
 
 use crate::account::AccountId;
 use crate::clock::{Clock, SystemClock};
 use crate::db::connect::{ConnectError, Connector};
-use crate::election::keeper::{KeeperHandle, KeeperSettings, keeper};
+use crate::election::LeaseName;
+use crate::election::keeper::{InboxCheck, KeeperHandle, KeeperSettings, keeper};
 use crate::election::lease::BadRedisUrl;
 use crate::election::reason::Ineligible;
-use crate::election::tenure::Tenure;
+use crate::election::tenure::AtWork;
 use crate::election::timing::Timings;
-use crate::election::{LeaseName, keeper::InboxCheck};
 use crate::http::{self, HttpError, RunStatus, Status, StatusSource};
 use crate::inbox::Folder;
+use crate::outbox::Outbox;
+use crate::run::desk::Desk;
+use crate::run::runner::Bench;
+use crate::run::work;
+use crate::schedule::bell::Bell;
 use crate::settings::{BookSource, Settings, SettingsError};
-use crate::supervisor::{End, Failure, Supervisor};
-use crate::telemetry::{self, BuildInfo, InstallError, event};
-
-/// What the work is given.
-pub struct Workplace {
-    /// A tenure appears here when this replica's term begins. Dropping it says that its work has stopped.
-    pub tenures: mpsc::UnboundedReceiver<Tenure>,
-    /// Where the step at work is told, for `/status`.
-    pub at_work: watch::Sender<Option<RunStatus>>,
-    /// The election, to watch and to resign.
-    pub keeper: KeeperHandle,
-    /// The way to Postgres.
-    pub postgres: Connector,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
-    /// Cancelled when the process ends.
-    pub stop: CancellationToken,
-}
+use crate::supervisor::{End, Supervisor};
+use crate::telemetry::{self, BuildInfo, InstallError, Telemetry, event};
 
 /// Why a worker ended that was not told to, or did not end well.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +51,12 @@ pub enum WorkerError {
     /// `inbox.url` leads to no folder.
     #[error("inbox.url {0} is no folder of this machine (file:///…)")]
     Inbox(url::Url),
+    /// `outbox.url` leads to no folder.
+    #[error("outbox.url {0} is no folder of this machine (file:///…)")]
+    Outbox(url::Url),
+    /// The bell could not be hung.
+    #[error("the scheduler could not be started: {0}")]
+    Bell(#[from] tokio_cron_scheduler::JobSchedulerError),
     /// The address is taken, or the server stopped.
     #[error(transparent)]
     Http(#[from] HttpError),
@@ -86,7 +79,7 @@ struct Replica {
     node: String,
     lease: LeaseName,
     keeper: KeeperHandle,
-    at_work: watch::Receiver<Option<RunStatus>>,
+    telemetry: Telemetry,
     clock: Arc<dyn Clock>,
 }
 
@@ -95,22 +88,14 @@ const HTTP_LIMIT: Duration = Duration::from_secs(2);
 /// Histograms are emptied this often.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Runs a replica until it is told to end, by SIGTERM or SIGINT, or a part of it ends. `work` is what a leader does.
-pub async fn run<W, F>(settings: &Settings, work: W) -> Result<(), WorkerError>
-where
-    W: FnOnce(Workplace) -> F,
-    F: Future<Output = Result<(), Failure>> + Send + 'static,
-{
+/// Runs a replica until it is told to end, by SIGTERM or SIGINT, or a part of it ends.
+pub async fn run(settings: &Settings) -> Result<(), WorkerError> {
     let mut orders = Orders::new()?;
     let listener = http::bind(settings.http.listen).await?;
     let listen = listener.local_addr()?;
     let (node, lease) = (settings.node.id.clone(), settings.lease.name.clone());
     let timings = settings.lease.timings;
-    let build = BuildInfo {
-        version: env!("CARGO_PKG_VERSION"),
-        revision: option_env!("COUNTERFOIL_REVISION").unwrap_or("unknown"),
-    };
-    let telemetry = telemetry::install(&lease, &node, build)?;
+    let telemetry = telemetry::install(&lease, &node, BuildInfo::THIS)?;
     telemetry::lease_timings(&timings);
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
@@ -125,14 +110,10 @@ where
         clock: Arc::clone(&clock),
         inbox: inbox_check(settings)?,
     })?;
-    let (at_work, seen_at_work) = watch::channel(None);
-    let replica = Replica {
-        node: node.clone(),
-        lease: lease.clone(),
-        keeper: handle.clone(),
-        at_work: seen_at_work,
-        clock: Arc::clone(&clock),
-    };
+    let bench = bench(settings, &postgres, &clock)?;
+    let bell = Bell::hang(&settings.schedule.timetable).await?;
+    let replica =
+        Replica { node: node.clone(), lease: lease.clone(), keeper: handle, telemetry: telemetry.clone(), clock };
 
     let mut supervisor = Supervisor::new();
     let answers = telemetry.clone();
@@ -145,9 +126,11 @@ where
         }
         Ok(())
     });
-    supervisor.spawn("work", timings.drain, |stop| {
-        work(Workplace { tenures, at_work, keeper: handle, postgres, clock, stop })
-    });
+    let runtime = Handle::current();
+    supervisor.thread("work", timings.drain, move |stop| {
+        work::on_this_thread(&runtime, &bench, tenures, bell, &stop);
+        Ok(())
+    })?;
     let ending = timings.drain + timings.attempt_timeout * 5;
     supervisor.thread("keeper", ending, move |stop| Ok(keeper.run(&stop)?))?;
     say_how_it_began(&node, &lease, listen, &timings);
@@ -177,16 +160,6 @@ where
     Ok(())
 }
 
-/// Work that only holds the lead: for a replica whose runner is not there.
-pub async fn hold(mut place: Workplace) -> Result<(), Failure> {
-    let stop = place.stop.clone();
-    while let Some(Some(tenure)) = stop.run_until_cancelled(place.tenures.recv()).await {
-        tenure.stop().cancelled().await;
-    }
-    stop.cancelled().await;
-    Ok(())
-}
-
 fn say_how_it_began(node: &str, lease: &LeaseName, listen: std::net::SocketAddr, timings: &Timings) {
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(event = event::WORKER_STARTED, version, node, lease = lease.as_str(), %listen, "a replica began");
@@ -201,13 +174,31 @@ fn say_how_it_began(node: &str, lease: &LeaseName, listen: std::net::SocketAddr,
     );
 }
 
-/// Looks at the inbox as the work will: a replica that cannot read it does not campaign.
-fn inbox_check(settings: &Settings) -> Result<InboxCheck, WorkerError> {
+/// What the work goes by, and where it finds it.
+fn bench(settings: &Settings, postgres: &Connector, clock: &Arc<dyn Clock>) -> Result<Bench, WorkerError> {
+    let url = &settings.outbox.url;
+    let outbox = url.to_file_path().map_err(|()| WorkerError::Outbox(url.clone()))?;
+    Ok(Bench {
+        desk: Arc::new(Desk::of(settings)),
+        inbox: Arc::new(Mutex::new(inbox(settings)?)),
+        outbox: Arc::new(Outbox::new(outbox)),
+        connector: postgres.clone(),
+        clock: Arc::clone(clock),
+    })
+}
+
+fn inbox(settings: &Settings) -> Result<Folder, WorkerError> {
     let url = &settings.inbox.url;
     let root = url.to_file_path().map_err(|()| WorkerError::Inbox(url.clone()))?;
     let accounts: Vec<AccountId> = settings.accounts().iter().map(|account| account.id.clone()).collect();
     let books = matches!(settings.book.source, BookSource::Files);
-    let folder = Folder::new(root, settings.inbox.settle, accounts, books);
+    Ok(Folder::new(root, settings.inbox.settle, accounts, books))
+}
+
+/// Looks at the inbox as the work will, but through eyes of its own, so that neither waits for the other: a replica that
+/// cannot read it does not campaign.
+fn inbox_check(settings: &Settings) -> Result<InboxCheck, WorkerError> {
+    let folder = inbox(settings)?;
     Ok(Arc::new(move || folder.check().map_err(|error| error.to_string())))
 }
 
@@ -235,6 +226,20 @@ impl Orders {
 
 // === impl Replica ===
 
+impl Replica {
+    fn run_status(&self, at_work: AtWork) -> RunStatus {
+        let run = self.telemetry.run();
+        RunStatus {
+            // Steps of a date are keyed by it, with what tells them apart behind it.
+            business_date: at_work.key.get(..10).and_then(|date| date.parse().ok()),
+            step: at_work.step,
+            key: if at_work.account.is_empty() { at_work.key } else { at_work.account },
+            steps_done: run.as_ref().map_or(0, |run| run.steps_done),
+            steps_total: run.as_ref().map_or(0, |run| run.steps_planned),
+        }
+    }
+}
+
 impl StatusSource for Replica {
     fn status(&self) -> Status {
         let now = self.clock.now();
@@ -251,7 +256,7 @@ impl StatusSource for Replica {
             trust_remaining: standing.trusted_until.map_or(Duration::ZERO, |until| until.left(now)),
             term: snapshot.installed.map(|term| (term.token, term.owner)),
             ineligible: standing.held_back,
-            run: self.at_work.borrow().clone(),
+            run: self.keeper.at_work().map(|at_work| self.run_status(at_work)),
             schema_fault: snapshot.schema_fault,
             redis_fault: snapshot.redis_fault,
             postgres_fault: snapshot.postgres_fault.or(unsound),

@@ -27,8 +27,10 @@ impl Worker {
         let needs = [Need::Redis, Need::Postgres, Need::Accounts];
         let settings = Settings::of_process(self.config.as_deref(), &needs).map_err(UsageError::from)?;
         logging::init(&settings.log).map_err(|error| UsageError(error.to_string()))?;
+        // The one provider that is built in; a process has to choose one before it speaks TLS. An error says that it has.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        let outcome = runtime.block_on(worker::run(&settings, worker::hold));
+        let outcome = runtime.block_on(worker::run(&settings));
         // What is left of work that did not stop must not keep the process: it ends with it.
         runtime.shutdown_background();
         outcome?;

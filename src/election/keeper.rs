@@ -27,7 +27,7 @@ use uuid::Uuid;
 use super::elector::{Attempt, Change, Effect, Elector, Event, Fit, Installed, Standing};
 use super::lease::{BadRedisUrl, Lease};
 use super::reason::{Ineligible, Role};
-use super::tenure::{Progress, Said, Tenure, Trust};
+use super::tenure::{AtWork, Progress, Said, Tenure, Trust};
 use super::term::{self, EventKind, InstalledTerm, Term, TermStore};
 use super::timing::Timings;
 use super::{FencingToken, LeaseName};
@@ -61,6 +61,7 @@ pub struct KeeperSettings {
 /// Not yet running: [`Keeper::run`] takes a thread for itself.
 pub struct Keeper {
     settings: KeeperSettings,
+    progress: Progress,
     lease: Lease,
     snapshots: watch::Sender<Snapshot>,
     tenures: mpsc::UnboundedSender<Tenure>,
@@ -72,6 +73,7 @@ pub struct Keeper {
 pub struct KeeperHandle {
     snapshots: watch::Receiver<Snapshot>,
     orders: mpsc::UnboundedSender<Order>,
+    progress: Progress,
 }
 
 /// How the election stands, as this replica knows it.
@@ -156,8 +158,9 @@ pub fn keeper(
     let (snapshots, seen) = watch::channel(first);
     let (tenures, begun) = mpsc::unbounded_channel();
     let (orders, ordered) = mpsc::unbounded_channel();
-    let handle = KeeperHandle { snapshots: seen, orders };
-    Ok((Keeper { settings, lease, snapshots, tenures, orders: ordered }, handle, begun))
+    let progress = Progress::new(Arc::clone(&settings.clock));
+    let handle = KeeperHandle { snapshots: seen, orders, progress: progress.clone() };
+    Ok((Keeper { settings, progress, lease, snapshots, tenures, orders: ordered }, handle, begun))
 }
 
 // === impl KeeperHandle ===
@@ -176,6 +179,11 @@ impl KeeperHandle {
     /// A receiver of each new snapshot.
     pub fn watch(&self) -> watch::Receiver<Snapshot> {
         self.snapshots.clone()
+    }
+
+    /// Which step is at work here.
+    pub fn at_work(&self) -> Option<AtWork> {
+        self.progress.at_work()
     }
 
     /// Asks the leader of this term to step down, if that is this replica. Another term is not touched.
@@ -199,7 +207,7 @@ impl Keeper {
     }
 
     async fn keep(self, stop: &CancellationToken) -> Result<(), KeeperError> {
-        let Self { settings, lease, snapshots, tenures, mut orders } = self;
+        let Self { settings, progress, lease, snapshots, tenures, mut orders } = self;
         let timings = settings.timings;
         let clock = Arc::clone(&settings.clock);
         let (news, mut heard) = mpsc::unbounded_channel();
@@ -238,7 +246,7 @@ impl Keeper {
             lease: settings.lease,
             timings,
             trust: Trust::new(Arc::clone(&clock)),
-            progress: Progress::new(Arc::clone(&clock)),
+            progress,
             snapshots,
             tenures,
             redis,

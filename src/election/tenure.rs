@@ -47,7 +47,18 @@ pub struct Progress {
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
-    beats: BTreeMap<u64, Boot>,
+    steps: BTreeMap<u64, (Boot, Option<AtWork>)>,
+}
+
+/// Which step is at work, for `/status`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AtWork {
+    /// The step's name.
+    pub step: &'static str,
+    /// The account; empty where the step is no account's.
+    pub account: String,
+    /// What it is a step of: a file's hash, or a business date and what follows it.
+    pub key: String,
 }
 
 /// A step that is open until this is dropped.
@@ -147,17 +158,27 @@ impl Progress {
 
     /// Opens a step; that is its first beat.
     pub fn open(&self) -> OpenStep {
+        self.open_as(None)
+    }
+
+    /// Opens a step, and says which.
+    pub fn open_as(&self, which: impl Into<Option<AtWork>>) -> OpenStep {
         let now = self.clock.now();
         let mut open = self.lock();
         open.next += 1;
         let id = open.next;
-        open.beats.insert(id, now);
+        open.steps.insert(id, (now, which.into()));
         OpenStep { id, progress: self.clone() }
+    }
+
+    /// The step that was opened first among those that are open and said which they are.
+    pub fn at_work(&self) -> Option<AtWork> {
+        self.lock().steps.values().find_map(|(_, which)| which.clone())
     }
 
     /// The oldest last beat among open steps.
     pub fn oldest(&self) -> Option<Boot> {
-        self.lock().beats.values().min().copied()
+        self.lock().steps.values().map(|(beat, _)| *beat).min()
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -172,13 +193,15 @@ impl OpenStep {
     /// Shows progress: once a chunk, not once a line.
     pub fn beat(&self) {
         let now = self.progress.clock.now();
-        self.progress.lock().beats.insert(self.id, now);
+        if let Some((beat, _)) = self.progress.lock().steps.get_mut(&self.id) {
+            *beat = now;
+        }
     }
 }
 
 impl Drop for OpenStep {
     fn drop(&mut self) {
-        self.progress.lock().beats.remove(&self.id);
+        self.progress.lock().steps.remove(&self.id);
     }
 }
 

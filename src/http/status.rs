@@ -47,8 +47,8 @@ pub struct Status {
 /// The step at work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunStatus {
-    /// The business date.
-    pub business_date: NaiveDate,
+    /// The business date; none for a step that is no date's, such as taking a file in.
+    pub business_date: Option<NaiveDate>,
     /// The step's name.
     pub step: &'static str,
     /// Its key: an account's id, or a file's hash.

@@ -94,7 +94,7 @@ async fn a_leader_that_believes_past_the_end_of_its_trust_is_not_live() {
 #[tokio::test]
 async fn status_has_the_promised_shape() {
     let run = RunStatus {
-        business_date: chrono::NaiveDate::from_ymd_opt(2026, 3, 2).unwrap(),
+        business_date: chrono::NaiveDate::from_ymd_opt(2026, 3, 2),
         step: "match",
         key: "itau-brl".to_owned(),
         steps_done: 3,

@@ -16,7 +16,7 @@ use crate::db::attempts;
 use crate::db::checkpoint::{Checkpoint, Key};
 use crate::db::connect::{Connector, Purpose};
 use crate::db::fence::{Failure, Fence, Outcome};
-use crate::election::tenure::OpenStep;
+use crate::election::tenure::{AtWork, OpenStep};
 use crate::telemetry::{StepOutcome, WriteOperation, metrics};
 
 /// A read that takes longer is given up; the server's own limit is shorter, where it lives.
@@ -187,7 +187,8 @@ impl Hand {
             let number = self.record(WriteOperation::Attempt, async |sql| attempts::begin(sql, key).await).await?;
             metrics::attempt(step);
             let began = self.tools.clock.now();
-            self.open = Some(self.tools.reins.progress.open());
+            let at_work = AtWork { step: step.name(), account: key.account.clone(), key: key.key.clone() };
+            self.open = Some(self.tools.reins.progress.open_as(at_work));
             let (stop, writing) = (self.tools.reins.stop.clone(), Arc::clone(&self.writing));
             let ended = tokio::select! {
                 biased;

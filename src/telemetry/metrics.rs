@@ -12,7 +12,7 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 use super::catalogue::{self, CATALOGUE, Kind, Metric};
 use super::exposition::Page;
-use super::facts::{ClusterFacts, Local};
+use super::facts::{ClusterFacts, Local, RunFacts};
 use super::labels::{
     AccountDayOutcome, CronTick, Dependency, ErrorKind, FileOutcome, Label, LineOutcome, LogLevel, RunOutcome,
     ScheduledDate, StepOutcome, WriteOperation,
@@ -129,6 +129,12 @@ impl Telemetry {
     /// are five minutes old.
     pub fn publish(&self, facts: ClusterFacts, at: Boot) {
         *self.facts.write().unwrap_or_else(PoisonError::into_inner) = Some(Reading { facts, at });
+    }
+
+    /// The run that is not finished, as last read.
+    pub fn run(&self) -> Option<RunFacts> {
+        let facts = self.facts.read().unwrap_or_else(PoisonError::into_inner);
+        facts.as_ref().and_then(|reading| reading.facts.run.clone())
     }
 
     /// One whose recorder is not the process's: what is recorded goes elsewhere.

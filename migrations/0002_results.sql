@@ -235,6 +235,8 @@ CREATE TABLE counterfoil.match (
     business_date date    NOT NULL,
     revision      integer NOT NULL,
     id            text    NOT NULL,
+    -- Canonical order, from 0: what the digest is taken in.
+    place         integer NOT NULL,
     rule          text    NOT NULL,
     status        text    NOT NULL CHECK (status IN ('suggested', 'confirmed', 'rejected', 'undone')),
     difference    bigint  NOT NULL,

@@ -1,5 +1,7 @@
 //! No day missed: the leader's work over the example's files, on a real Postgres.
 
+#![expect(clippy::expect_used, reason = "a test says what it could not go on without")]
+
 mod support;
 
 use std::time::Duration;

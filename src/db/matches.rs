@@ -16,15 +16,16 @@ use crate::matching::{Explanation, Match, MatchStatus, Nearest, Outcome, Residue
 
 /// Stores an outcome. A line that an earlier match consumes already is refused by the table's own constraint.
 pub async fn store(session: &mut PgConnection, day: &DayKey<'_>, outcome: &Outcome) -> Result<(), DbError> {
-    const MATCH: [&str; 8] =
-        ["account", "business_date", "revision", "id", "rule", "status", "difference", "explanation"];
+    const MATCH: [&str; 9] =
+        ["account", "business_date", "revision", "id", "place", "rule", "status", "difference", "explanation"];
     const LEG: [&str; 8] = ["account", "business_date", "revision", "match", "side", "place", "line", "consumes"];
     const RESIDUE: [&str; 8] = ["account", "business_date", "revision", "place", "side", "line", "class", "nearest"];
     let mut copy = Copy::into(&mut *session, "match", &MATCH).await?;
-    for found in &outcome.matches {
+    for (place, found) in (0_u32..).zip(&outcome.matches) {
         copy.row(|out| {
             day.write(out)
                 .text(&found.id)
+                .u32(place)
                 .text(found.rule.name())
                 .text(status(found.status))
                 .i64(found.difference)
@@ -81,7 +82,7 @@ pub async fn load(session: &mut PgConnection, day: &DayKey<'_>) -> Result<Outcom
     }
     let rows: Vec<(String, String, String, i64, Json<Explanation>)> = query_as(
         "SELECT id, rule, status, difference, explanation FROM counterfoil.match \
-         WHERE account = $1 AND business_date = $2 AND revision = $3",
+         WHERE account = $1 AND business_date = $2 AND revision = $3 ORDER BY place",
     )
     .bind(day.account.as_str())
     .bind(day.date)

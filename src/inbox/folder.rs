@@ -27,7 +27,15 @@ pub struct Folder {
     settle: Duration,
     accounts: BTreeSet<AccountId>,
     books: bool,
-    since: BTreeMap<PathBuf, (Mark, Boot)>,
+    seen: BTreeMap<PathBuf, Seen>,
+}
+
+/// Since when a file has looked as it looks.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    mark: Mark,
+    since: Boot,
+    first: Boot,
 }
 
 /// What one look found, in order of side (bank first) and name.
@@ -35,8 +43,8 @@ pub struct Folder {
 pub struct Look {
     /// Files that may be read.
     pub settled: Vec<Entry>,
-    /// Names of files that changed, or that were seen for the first time, less than `settle` ago.
-    pub settling: Vec<String>,
+    /// Files that changed, or that were seen for the first time, less than `settle` ago: name, and when it was first seen.
+    pub settling: Vec<(String, Boot)>,
     /// How many names were passed over: dot files, links, unfinished ones.
     pub ignored: usize,
 }
@@ -47,7 +55,7 @@ impl Folder {
     /// An inbox. `accounts` are the ids whose folders pin their files; `books` says whether books come from it, so that
     /// a folder for them must be there.
     pub fn new(root: PathBuf, settle: Duration, accounts: impl IntoIterator<Item = AccountId>, books: bool) -> Self {
-        Self { root, settle, accounts: accounts.into_iter().collect(), books, since: BTreeMap::new() }
+        Self { root, settle, accounts: accounts.into_iter().collect(), books, seen: BTreeMap::new() }
     }
 
     /// How long a file must look the same.
@@ -86,19 +94,21 @@ impl Folder {
             self.walk(side, &mut entries, &mut look.ignored)?;
             entries.sort();
             for entry in entries {
-                let since = match self.since.get(&entry.path) {
-                    Some((mark, since)) if *mark == entry.mark => *since,
-                    _ => now,
+                let seen = match self.seen.get(&entry.path) {
+                    Some(seen) if seen.mark == entry.mark => *seen,
+                    Some(seen) => Seen { mark: entry.mark, since: now, first: seen.first },
+                    None => Seen { mark: entry.mark, since: now, first: now },
                 };
-                present.insert(entry.path.clone(), (entry.mark, since));
+                present.insert(entry.path.clone(), seen);
+                let since = seen.since;
                 if now.since(since) >= self.settle && since < now {
                     look.settled.push(entry);
                 } else {
-                    look.settling.push(entry.name);
+                    look.settling.push((entry.name, seen.first));
                 }
             }
         }
-        self.since = present;
+        self.seen = present;
         Ok(look)
     }
 
@@ -252,7 +262,7 @@ mod tests {
         let (root, mut folder) = inbox();
         put(&root, "bank/a.ofx", b"whole");
         let first = folder.look(second(0)).unwrap();
-        assert_eq!(first, Look { settling: vec!["bank/a.ofx".into()], ..Look::default() });
+        assert_eq!(first, Look { settling: vec![("bank/a.ofx".into(), second(0))], ..Look::default() });
         assert!(names(&folder.look(second(9)).unwrap()).is_empty());
         assert_eq!(names(&folder.look(second(10)).unwrap()), ["bank/a.ofx"]);
     }
@@ -357,11 +367,11 @@ mod tests {
         let look = folder.look(second(10)).unwrap();
         assert_eq!(look.settled.len(), 10_000);
         assert!(look.settled.is_sorted_by(|a, b| a.name < b.name));
-        assert_eq!(folder.since.len(), 10_000);
+        assert_eq!(folder.seen.len(), 10_000);
         for at in 0..10_000 {
             fs::remove_file(root.path().join(format!("bank/{at:05}.ofx"))).unwrap();
         }
         folder.look(second(11)).unwrap();
-        assert!(folder.since.is_empty(), "what is gone is forgotten");
+        assert!(folder.seen.is_empty(), "what is gone is forgotten");
     }
 }

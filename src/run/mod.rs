@@ -6,6 +6,7 @@
 //! fenced transaction. So a run has no state but the ledger's: whoever leads next goes on at the first step without a
 //! checkpoint.
 
+mod account_day;
 mod attempts;
 mod book;
 mod close;

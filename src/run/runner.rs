@@ -10,31 +10,32 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
+use super::account_day::{self, Came, Moment};
 use super::attempts::{Hand, Tools, Tried};
-use super::day::before;
 use super::desk::Desk;
 use super::ingest::Arrived;
 use super::join::side_by_side;
-use super::plan::Step;
-use super::{Reins, RunError, book, close, ingest, manifest, match_lines, publish, report, summary};
+use super::{Reins, RunError, book, ingest, publish, summary};
 use crate::account::Account;
-use crate::account::readiness::{missing, no_movement_may_be_assumed};
 use crate::clock::Clock;
 use crate::db::connect::Connector;
 use crate::db::days::DayState;
 use crate::db::requests::RunRequest;
 use crate::db::runs::RunRow;
-use crate::db::{DayKey, attempts, bank, books, days, files, requests, runs};
+use crate::db::{DayKey, days, files, requests, runs};
 use crate::inbox::{Entry, Folder, InboxError, Look, ReadError};
+use crate::instant::Boot;
 use crate::matching::Side;
 use crate::outbox::Outbox;
 use crate::report::digest::{self, Digest};
 use crate::schedule::bell::Bell;
 use crate::supervisor::blocking;
-use crate::telemetry::{AccountDayOutcome, CronTick, RunOutcome, ScheduledDate, WriteOperation, metrics};
+use crate::telemetry::{CronTick, RunOutcome, ScheduledDate, WriteOperation, metrics};
 
 /// How often the leader looks whether somebody asked for something.
 const ASKED_EVERY: Duration = Duration::from_secs(1);
+/// How many settle times a day that is past its deadline waits for a file that does not settle.
+const SETTLES_WAITED: u32 = 6;
 /// How many of the newest runs a new leader publishes again, for what its predecessor left undone.
 const PUBLISH_AGAIN: i64 = 5;
 
@@ -47,6 +48,8 @@ pub struct Runner {
     outbox: Arc<Outbox>,
     /// Files whose content is known: what spares hashing the inbox each minute.
     known: BTreeMap<String, Fingerprint>,
+    /// When the files of the inbox that have not settled were first seen.
+    settling: Vec<Boot>,
     lines: summary::Lines,
     /// Dates of which something may not be in the outbox.
     unpublished: BTreeSet<NaiveDate>,
@@ -83,15 +86,6 @@ pub struct Pass {
     pub paused: bool,
 }
 
-/// How far an account-day came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Came {
-    Closed,
-    Waiting,
-    Failed,
-    Skipped,
-}
-
 // === impl Runner ===
 
 impl Runner {
@@ -107,6 +101,7 @@ impl Runner {
             inbox,
             outbox,
             known: BTreeMap::new(),
+            settling: Vec::new(),
             lines: summary::Lines::default(),
             unpublished: BTreeSet::new(),
             fresh: true,
@@ -225,7 +220,8 @@ impl Runner {
                 break;
             }
         }
-        Ok(!look.settling.is_empty())
+        self.settling = look.settling.iter().map(|(_, first)| *first).collect();
+        Ok(!self.settling.is_empty())
     }
 
     async fn read_file(entry: &Entry) -> Result<Arrived, ReadError> {
@@ -354,17 +350,22 @@ impl Runner {
         // A failed day is tried again when somebody asks, and before a date that was recorded since.
         let again =
             later.iter().filter(|other| other.business_date > date).map(|other| other.recorded_at).max().max(asked);
+        let moment = Moment { now, again, postponed: self.postponed(now, run) };
         let desk = Arc::clone(&self.desk);
         let accounts: Vec<&Account> =
             desk.registry.accounts().iter().filter(|account| takes_part(account, date)).collect();
         let days = accounts.iter().map(|account| {
             let state = states.iter().find(|state| state.account == account.id.as_str());
             let (desk, tools) = (Arc::clone(&desk), self.tools.clone());
-            async move { account_day(&desk, &tools, account, run, state, again, now).await }
+            async move { account_day::advance(&desk, &tools, account, run, state, moment).await }
         });
         let mut came = Vec::new();
         for outcome in side_by_side(desk.parallel, days).await {
             came.push(outcome?);
+        }
+        if came.contains(&Came::Postponed) {
+            // Soon more is known: no summary is made of what stands now.
+            return Ok("due");
         }
         let count = |of: Came| came.iter().filter(|came| **came == of).count();
         let status = if count(Came::Failed) > 0 {
@@ -378,6 +379,15 @@ impl Runner {
         };
         self.settle(run, &accounts, status).await?;
         Ok(status)
+    }
+
+    /// Is a file still to come that may belong to the run's day? A ledger's balance may settle a moment before the entries
+    /// that it sums up, and a new leader has looked only once. One that does not settle keeps the day open until the
+    /// deadline, and for a short while after it.
+    fn postponed(&self, now: DateTime<Utc>, run: &RunRow) -> bool {
+        let while_after = self.inbox().settle() * SETTLES_WAITED;
+        let (boot, before_deadline) = (self.tools.clock.now(), now <= run.deadline);
+        self.settling.iter().any(|first| before_deadline || boot.since(*first) <= while_after)
     }
 
     /// Records how a run stands, and its summary, where either changed.
@@ -446,201 +456,4 @@ fn run_digest(states: &[DayState]) -> Digest {
         Some((state.account.as_str(), Digest::from_bytes(bytes)))
     });
     digest::of_run(closed)
-}
-
-// === An account-day ===
-
-/// Brings an account-day as far as it goes.
-async fn account_day(
-    desk: &Desk,
-    tools: &Tools,
-    account: &Account,
-    run: &RunRow,
-    state: Option<&DayState>,
-    again: Option<DateTime<Utc>>,
-    now: DateTime<Utc>,
-) -> Result<Came, RunError> {
-    let day = DayKey::first(&account.id, run.business_date);
-    let mut retry = false;
-    match state.map(|state| (state.status.as_str(), state)) {
-        Some(("skipped", _)) => return Ok(Came::Skipped),
-        Some(("failed", state)) => {
-            retry = again.is_some_and(|again| again > state.changed_at);
-            if !retry {
-                return Ok(Came::Failed);
-            }
-        }
-        _ => {}
-    }
-    let closed = state.is_some_and(|state| state.status == "closed");
-    let mut hand = tools.hand();
-    let hand = &mut hand;
-    let fixed = hand.read(async |session| days::manifest(session, &day).await).await?;
-    let fixed = match fixed {
-        Some(fixed) => fixed,
-        None => match ready(hand, account, &day, run, now).await? {
-            Ready::Waits(reason) => {
-                let written = hand
-                    .record(WriteOperation::Schedule, async |sql| {
-                        days::set(sql, &day, account.currency, "waiting", &reason).await
-                    })
-                    .await?;
-                if written {
-                    tracing::info!(account = %account.id, date = %day.date, reason, "account waits");
-                }
-                return Ok(Came::Waiting);
-            }
-            Ready::Never(reason) => {
-                hand.record(WriteOperation::Schedule, async |sql| {
-                    days::set(sql, &day, account.currency, "skipped", &reason).await
-                })
-                .await?;
-                metrics::account_day(AccountDayOutcome::Skipped);
-                return Ok(Came::Skipped);
-            }
-            Ready::Now { no_movement_assumed } => {
-                let allowed = allowance(hand, &day, Step::Manifest, 0, retry).await?;
-                match manifest::run(hand, desk, account, &day, no_movement_assumed, allowed).await? {
-                    Tried::Done(fixed) => fixed,
-                    // A predecessor committed it after we looked: what it fixed counts.
-                    Tried::AlreadyDone => match hand.read(async |session| days::manifest(session, &day).await).await? {
-                        Some(fixed) => fixed,
-                        None => {
-                            return Err(RunError::Transient("a manifest that was committed is not there".to_owned()));
-                        }
-                    },
-                    Tried::GivenUp(why) => return failed(hand, account, &day, &why).await,
-                }
-            }
-        },
-    };
-    let fixed = match manifest::next_pass(account, &fixed) {
-        Some(next) if !closed => match manifest::begin_again(hand, account, &day, &next).await? {
-            Tried::GivenUp(why) => return failed(hand, account, &day, &why).await,
-            Tried::Done(()) | Tried::AlreadyDone => next,
-        },
-        _ => fixed,
-    };
-    let key = day.step_key(fixed.pass);
-    let (committed, token) =
-        hand.read(async |session| attempts::committed(session, account.id.as_str(), &key).await).await?;
-    let mut committed: Vec<Step> = committed.iter().filter_map(|step| Step::named(step)).collect();
-    let Some(next) = Step::next(&committed) else { return Ok(Came::Closed) };
-    if token.is_some_and(|token| u64::try_from(token).is_ok_and(|token| token != tools.reins.term.token().get())) {
-        metrics::resumed(next);
-        tracing::info!(account = %account.id, date = %day.date, step = %next, "going on where an earlier term ended");
-    }
-    let (mut matched, mut outcome) = (None, None);
-    while let Some(step) = Step::next(&committed) {
-        let allowed = allowance(hand, &day, step, fixed.pass, retry).await?;
-        let given_up = match step {
-            Step::Match => match match_lines::run(hand, account, &day, &fixed, allowed).await? {
-                Tried::Done(found) => {
-                    matched = Some(found);
-                    None
-                }
-                Tried::AlreadyDone => None,
-                Tried::GivenUp(why) => Some(why),
-            },
-            Step::Close => match close::run(hand, account, &day, &fixed, matched.take(), allowed).await? {
-                Tried::Done(closed) => {
-                    outcome = Some(closed);
-                    None
-                }
-                Tried::AlreadyDone => None,
-                Tried::GivenUp(why) => Some(why),
-            },
-            Step::Report => match report::run(hand, account, &day, &fixed, outcome.take(), allowed).await? {
-                Tried::Done(()) | Tried::AlreadyDone => None,
-                Tried::GivenUp(why) => Some(why),
-            },
-            Step::Manifest | Step::Ingest | Step::Book => {
-                return Err(RunError::Bug(format!(
-                    "step {step} of {} {} is missing though later ones began",
-                    account.id, day.date
-                )));
-            }
-        };
-        if let Some(why) = given_up {
-            if closed || committed.contains(&Step::Close) {
-                // The day is closed, and only its report is missing: that is no failure of the day.
-                tracing::error!(account = %account.id, date = %day.date, error = %why, "the report was given up");
-                return Ok(Came::Closed);
-            }
-            return failed(hand, account, &day, &why).await;
-        }
-        committed.push(step);
-    }
-    Ok(Came::Closed)
-}
-
-/// How many attempts at a step are allowed in all: as many as the settings say; where a failed day is tried again, that
-/// many more than were made.
-async fn allowance(
-    hand: &mut Hand,
-    day: &DayKey<'_>,
-    step: Step,
-    pass: u32,
-    retry: bool,
-) -> Result<Option<u32>, RunError> {
-    if !retry {
-        return Ok(None);
-    }
-    let key = crate::db::checkpoint::Key::new(day.account.as_str(), step.name(), day.step_key(pass));
-    let made = hand.read(async |session| attempts::of(session, &key).await).await?.made;
-    Ok(Some(made + hand.tools().attempts))
-}
-
-async fn failed(hand: &mut Hand, account: &Account, day: &DayKey<'_>, why: &str) -> Result<Came, RunError> {
-    hand.record(WriteOperation::Schedule, async |sql| days::set(sql, day, account.currency, "failed", why).await)
-        .await?;
-    metrics::account_day(AccountDayOutcome::Failed);
-    tracing::error!(account = %account.id, date = %day.date, error = why, "account-day failed");
-    Ok(Came::Failed)
-}
-
-/// May an account-day be fixed now?
-enum Ready {
-    Now { no_movement_assumed: bool },
-    Waits(String),
-    Never(String),
-}
-
-async fn ready(
-    hand: &mut Hand,
-    account: &Account,
-    day: &DayKey<'_>,
-    run: &RunRow,
-    now: DateTime<Utc>,
-) -> Result<Ready, RunError> {
-    let ready = hand
-        .read(async |session| {
-            if let Some(later) = days::closed_after(&mut *session, &account.id, day.date).await? {
-                return Ok(Ready::Never(format!(
-                    "{later} was closed before it came to this day; its lines are in there"
-                )));
-            }
-            if let Some((earlier, status)) = days::unfinished_before(&mut *session, &account.id, day.date).await? {
-                return Ok(Ready::Waits(format!("{earlier} goes first, and is {status}")));
-            }
-            let ledger = bank::ledger(&mut *session, account, None, None).await?;
-            let seen = books::seen(&mut *session, &account.id, day.date).await?;
-            let lacks = missing(account, day.date, ledger.covered_through(), seen);
-            if lacks.is_empty() {
-                return match before(session, account, day.date, None).await? {
-                    Some(before) if before.start >= day.date => {
-                        Ok(Ready::Never(format!("the account starts at the end of {}", before.start)))
-                    }
-                    Some(_) => Ok(Ready::Now { no_movement_assumed: false }),
-                    None => Ok(Ready::Waits("its first statement".to_owned())),
-                };
-            }
-            if now > run.deadline && no_movement_may_be_assumed(account, &lacks) && ledger.start().is_some() {
-                return Ok(Ready::Now { no_movement_assumed: true });
-            }
-            let lacks: Vec<String> = lacks.iter().map(ToString::to_string).collect();
-            Ok(Ready::Waits(lacks.join(", and ")))
-        })
-        .await?;
-    Ok(ready)
 }

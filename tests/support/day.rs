@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use counterfoil::book;
 use counterfoil::clock::ManualClock;
+use counterfoil::db::connect::Connector;
 use counterfoil::election::tenure::Progress;
 use counterfoil::election::term::{Installation, Term};
 use counterfoil::inbox::Folder;
@@ -59,7 +60,7 @@ impl Site {
     }
 
     pub fn bench(&self, node: &str) -> Bench {
-        bench(&self.settings, self.folder.path(), &self.database, self.clock.clone(), node)
+        bench(&self.settings, self.folder.path(), connector(&self.database, node), self.clock.clone())
     }
 
     /// A runner under a new term.
@@ -168,7 +169,7 @@ pub fn reins(term: &Arc<Term>, clock: &ManualClock) -> Reins {
     }
 }
 
-pub fn bench(settings: &Settings, folder: &Path, database: &Database, clock: ManualClock, node: &str) -> Bench {
+pub fn bench(settings: &Settings, folder: &Path, connector: Connector, clock: ManualClock) -> Bench {
     let accounts: Vec<_> = settings.registry.accounts().iter().map(|account| account.id.clone()).collect();
     let inbox = Folder::new(folder.join("inbox"), settings.inbox.settle, accounts, true);
     let desk = Desk { backoff: Duration::from_millis(1), ..Desk::of(settings) };
@@ -176,7 +177,7 @@ pub fn bench(settings: &Settings, folder: &Path, database: &Database, clock: Man
         desk: Arc::new(desk),
         inbox: Arc::new(Mutex::new(inbox)),
         outbox: Arc::new(Outbox::new(folder.join("outbox"))),
-        connector: connector(database, node),
+        connector,
         clock: Arc::new(clock),
     }
 }

@@ -26,6 +26,7 @@ pub mod db;
 pub mod election;
 pub mod http;
 pub mod inbox;
+pub mod mirror;
 pub mod outbox;
 pub mod run;
 pub mod schedule;

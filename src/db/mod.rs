@@ -8,6 +8,7 @@ pub mod connect;
 pub mod copy;
 pub mod days;
 mod error;
+pub mod facts;
 pub mod fence;
 pub mod files;
 pub mod leadership;

@@ -124,11 +124,11 @@ catalogue! {
     RUN_LAST_PROGRESS = Kind::Gauge, Cluster, "counterfoil_run_last_progress_timestamp_seconds", [],
         "When the current run last committed a step; 0 when there is no run.";
     RUN_LAST_DURATION = Kind::Gauge, Cluster, "counterfoil_run_last_duration_seconds", [],
-        "How long the latest complete run took, from its start to its last commit; 0 if none.";
+        "How long the latest complete run took, from when it was planned until it was complete; 0 if none.";
     RUN_STEPS_DONE = Kind::Gauge, Cluster, "counterfoil_run_steps_done", [],
-        "Steps of the current run that are committed.";
+        "Steps of account-days of the current run that are committed.";
     RUN_STEPS_PLANNED = Kind::Gauge, Cluster, "counterfoil_run_steps_planned", [],
-        "Steps that the current run is known to have. Grows as files come.";
+        "Steps of account-days that the current run has in all.";
     RUN_ACCOUNTS = Kind::Gauge, Cluster, "counterfoil_run_accounts", [LabelDeclaration::of::<AccountDayState>()],
         "Account-days of the current run by state. Waiting ones lack a statement or books.";
     RUNS = Kind::Counter, Replica, "counterfoil_runs_total", [LabelDeclaration::of::<RunOutcome>()],
@@ -159,7 +159,7 @@ catalogue! {
     BREAKS_OPEN = Kind::Gauge, Cluster, "counterfoil_breaks_open", [LabelDeclaration::of::<BreakClass>()],
         "Lines open at the end of the latest closed day of each account, by class.";
     BREAKS_OLDEST = Kind::Gauge, Cluster, "counterfoil_breaks_oldest_open_timestamp_seconds", [],
-        "Midnight UTC of the own date of the oldest open line; 0 when none is open.";
+        "Midnight UTC of the business date whose run took the oldest open line; 0 when none is open.";
     PROOFS = Kind::Counter, Replica, "counterfoil_proofs_total",
         [LabelDeclaration::of::<ProofId>(), LabelDeclaration::of::<ProofStatus>()],
         "Proofs evaluated, by identity and status. A failed one is money that does not add up.";

@@ -50,7 +50,7 @@ pub struct ClusterFacts {
     pub run: Option<RunFacts>,
     /// Lines open at the end of the latest closed day of each account. A class that is not here has none.
     pub breaks_open: BTreeMap<BreakClass, u64>,
-    /// Midnight UTC of the own date of the oldest open line.
+    /// Midnight UTC of the business date whose run took the oldest open line.
     pub oldest_break: Option<i64>,
     /// This replica's wall clock minus the database's, in milliseconds, measured with this reading.
     pub clock_skew_ms: Option<i64>,

@@ -154,25 +154,15 @@ impl Reference {
     }
 }
 
-/// Texts that banks and systems write where they have no reference.
+/// Texts that banks and systems write where they have no reference, without what is no letter or digit.
+const PLACEHOLDERS: [&str; 11] =
+    ["NOTPROVIDED", "NONREF", "NOREF", "NONE", "NULL", "NA", "SEMDOC", "SEMDOCUMENTO", "SD", "SN", "SEMREF"];
+
+/// Is it one of [`PLACEHOLDERS`], zeros, or without a letter or digit? Asked for every reference of every line, so it
+/// looks at the characters where they are.
 fn is_placeholder(upper: &str) -> bool {
-    let bare: String = upper.chars().filter(|c| c.is_alphanumeric()).collect();
-    bare.is_empty()
-        || bare.chars().all(|c| c == '0')
-        || matches!(
-            bare.as_str(),
-            "NOTPROVIDED"
-                | "NONREF"
-                | "NOREF"
-                | "NONE"
-                | "NULL"
-                | "NA"
-                | "SEMDOC"
-                | "SEMDOCUMENTO"
-                | "SD"
-                | "SN"
-                | "SEMREF"
-        )
+    let bare = || upper.chars().filter(|c| c.is_alphanumeric());
+    bare().all(|c| c == '0') || PLACEHOLDERS.iter().any(|placeholder| bare().eq(placeholder.chars()))
 }
 
 /// The type that a value's own form proves, if any.

@@ -52,9 +52,11 @@ const OTHER: [&str; 7] = [
 pub(super) fn of(description: &str) -> Option<BalanceRow> {
     // Nearly every row is decided by its first letters, without folding it.
     let mut letters = description.bytes().filter(|byte| !byte.is_ascii_whitespace());
-    let begins =
-        matches!(letters.next(), Some(b'S' | b's')) && matches!(letters.next(), Some(b'A' | b'a' | b'D' | b'd'));
-    if !begins {
+    let mut begins = [0; 3];
+    begins.fill_with(|| letters.next().unwrap_or(b' ').to_ascii_uppercase());
+    if !(begins == *b"SDO"
+        || (begins == *b"SAL" && letters.next().is_some_and(|byte| byte.eq_ignore_ascii_case(&b'D'))))
+    {
         return None;
     }
     let text = folded(description);

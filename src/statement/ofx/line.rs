@@ -80,6 +80,12 @@ impl<'a> Lines<'a> {
         Self { currency, rows: Vec::new(), ledger_rows: Vec::new(), marked: (false, false), fitids: HashMap::new() }
     }
 
+    /// Makes room for the lines of a list with so many elements: few have less than seven.
+    pub(super) fn reserve(&mut self, elements: usize) {
+        self.rows.reserve(elements / 7);
+        self.fitids.reserve(elements / 7);
+    }
+
     /// Reads a STMTTRN, or a STMTTRNP, which is pending. What is wrong with it is an error, which refuses the file; then
     /// there is no line.
     pub(super) fn read(
@@ -111,7 +117,7 @@ impl<'a> Lines<'a> {
         let references = fields.references(reading, code.as_deref(), &description);
         let value_date = fields.available.and_then(|node| {
             date::read(&reading.value(&node)).unwrap_or_else(|no_date| {
-                odd.note(Oddity::DtAvail, reading, node.value_at(reading.text), |_| no_date.to_string());
+                odd.note(Oddity::DtAvail, reading, node.value_at(), |_| no_date.to_string());
                 None
             })
         });
@@ -164,7 +170,7 @@ impl<'a> Lines<'a> {
             return None;
         };
         let written = reading.value(&node);
-        let at = node.value_at(reading.text);
+        let at = node.value_at();
         match amount::read(&written, self.currency) {
             Ok(Amount { money, interpreted, doubtful }) => {
                 if doubtful {
@@ -248,7 +254,7 @@ impl Fields {
                 Tag::MEMO => &mut fields.memo,
                 // Also where CURRENCY was left open, or is written as a value.
                 Tag::CURSYM => &mut fields.currency,
-                Tag::CURRENCY if !node.raw(reading.text).trim().is_empty() => &mut fields.currency,
+                Tag::CURRENCY if !node.raw(reading.text).is_empty() => &mut fields.currency,
                 Tag::CURRENCY => {
                     if let Some(symbol) = reading.child(index, Tag::CURSYM) {
                         reading.put(&mut fields.currency, &symbol);

@@ -142,9 +142,8 @@ fn trailing(reading: &mut Reading<'_, '_>, end: usize, next: Option<usize>) {
         return;
     }
     // The end of a comment around the whole, and the mark that ends a file of DOS.
-    let rest = text[end..].trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{1a}' | '-' | '>'));
+    let rest = text[end..].trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '\u{1a}' | '-' | '>'));
     if !rest.is_empty() {
-        let at = end + (rest.as_ptr() as usize - text[end..].as_ptr() as usize);
-        reading.warning("TRAILING", at, "something stands after the end of OFX, and was not read");
+        reading.warning("TRAILING", text.len() - rest.len(), "something stands after the end of OFX, and was not read");
     }
 }

@@ -69,7 +69,7 @@ impl<'a> Reading<'a, '_> {
     pub(super) fn date(&mut self, slot: Slot) -> Result<Option<NaiveDate>, Told> {
         let Some(node) = slot else { return Ok(None) };
         date::read(&self.value(&node)).map_err(|no_date| {
-            self.error(node.tag.name(), node.value_at(self.text), format!("{}: {no_date}", node.tag.name()));
+            self.error(node.tag.name(), node.value_at(), format!("{}: {no_date}", node.tag.name()));
             Told
         })
     }

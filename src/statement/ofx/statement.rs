@@ -44,6 +44,7 @@ pub(super) fn read(
         if status == LineStatus::Booked {
             period.widen(reading, list);
         }
+        lines.reserve(tree.size(list));
         for (line, _) in tree.children(list).filter(|(_, node)| matches!(node.tag, Tag::STMTTRN | Tag::STMTTRNP)) {
             lines.read(reading, &mut odd, line, status);
         }
@@ -110,7 +111,7 @@ fn currency(reading: &mut Reading<'_, '_>, statement: usize, at: usize) -> Optio
     match Currency::new(&code) {
         Ok(currency) => Some(currency),
         Err(unknown) => {
-            reading.error("CURRENCY", node.value_at(reading.text), format!("CURDEF: {unknown}"));
+            reading.error("CURRENCY", node.value_at(), format!("CURDEF: {unknown}"));
             None
         }
     }
@@ -137,7 +138,7 @@ fn closing(
         return (None, as_of);
     };
     let written = reading.value(&amount);
-    let at = amount.value_at(reading.text);
+    let at = amount.value_at();
     let money = match amount::read(&written, currency) {
         Ok(amount) => amount,
         Err(unreadable) => {

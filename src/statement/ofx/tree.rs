@@ -35,7 +35,7 @@ pub(super) struct Node {
     pub(super) tag: Tag,
     /// Byte offset of its `<`.
     at: u32,
-    /// Its text as written, untrimmed, as byte offsets; empty for a group.
+    /// Its text as written, trimmed, as byte offsets; empty for a group.
     text: (u32, u32),
     /// The index after its last descendant.
     end: u32,
@@ -101,10 +101,8 @@ impl Node {
     }
 
     /// Byte offset of the first character of its value; of its tag, where it has none.
-    pub(super) fn value_at(&self, text: &str) -> usize {
-        let raw = self.raw(text);
-        let lead = raw.len() - raw.trim_start().len();
-        if lead == raw.len() { self.at() } else { self.text.0 as usize + lead }
+    pub(super) fn value_at(&self) -> usize {
+        if self.text.0 == self.text.1 { self.at() } else { self.text.0 as usize }
     }
 
     /// Its name as written.
@@ -127,6 +125,11 @@ impl Tree {
         self.nodes.iter().enumerate()
     }
 
+    /// How many elements are within an element.
+    pub(super) fn size(&self, parent: usize) -> usize {
+        self.nodes.get(parent).map_or(0, |node| (node.end as usize).saturating_sub(parent + 1))
+    }
+
     /// The children of an element, in file order, with their indices.
     pub(super) fn children(&self, parent: usize) -> impl Iterator<Item = (usize, &Node)> {
         let end = self.nodes.get(parent).map_or(0, |node| node.end as usize);
@@ -144,7 +147,8 @@ impl Tree {
     ///
     /// Offsets are 32 bits: the caller bounds the size of the text.
     pub(super) fn read(text: &str, start: usize, found: &mut Vec<Found>) -> Result<(Self, usize), Found> {
-        let mut tree = Self::default();
+        // Banks write an element for about each 20 bytes. What is not used of this is never touched.
+        let mut tree = Self { nodes: Vec::with_capacity((text.len() - start) / 20) };
         let mut open: Vec<Open<'_>> = Vec::new();
         // The value that was read last, as long as its end tag may follow.
         let mut value: Option<&str> = None;
@@ -164,8 +168,10 @@ impl Tree {
                 }
             }
             next = next_tag(text, after)?;
-            let content = (after, next.as_ref().map_or(text.len(), |next| next.at));
-            let words = text[content.0..content.1].trim();
+            let content = &text[after..next.as_ref().map_or(text.len(), |next| next.at)];
+            let words = content.trim_start();
+            let begins = after + content.len() - words.len();
+            let words = words.trim_end();
             match markup {
                 Markup::Start { name, closed } => {
                     let tag = Tag::of(name);
@@ -179,15 +185,15 @@ impl Tree {
                         return Err(Found::error("LIMIT", at, format!("more than {MAX_ELEMENTS} elements")));
                     }
                     let node = tree.nodes.len();
-                    let content = if is_value { content } else { (after, after) };
-                    let content = (offset(content.0), offset(content.1));
-                    tree.nodes.push(Node { tag, at: offset(at), text: content, end: offset(node + 1) });
+                    let ends = if is_value { begins + words.len() } else { begins };
+                    let words_at = (offset(begins), offset(ends));
+                    tree.nodes.push(Node { tag, at: offset(at), text: words_at, end: offset(node + 1) });
                     value = is_value.then_some(name);
                     if is_value {
                         continue;
                     }
                     if !words.is_empty() {
-                        found.push(Found::stray(after, words));
+                        found.push(Found::stray(begins, words));
                     }
                     if closed && open.is_empty() {
                         return Ok((tree, after));
@@ -204,7 +210,7 @@ impl Tree {
                         "a document type declaration, which a statement never has and which can define entities";
                     return Err(Found::error("DOCTYPE", at, message));
                 }
-                _ if !words.is_empty() => found.push(Found::stray(after, words)),
+                _ if !words.is_empty() => found.push(Found::stray(begins, words)),
                 _ => {}
             }
         }

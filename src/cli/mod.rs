@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand. Reads go to stdout, errors to stderr with what to do next.
 
+mod breaks;
 mod check;
 mod demo;
 mod files;
@@ -7,9 +8,13 @@ mod healthcheck;
 mod history;
 mod inspect;
 mod migrate;
+mod pause;
 mod progress;
 mod reconcile;
+mod report;
 mod resign;
+mod run;
+mod runs;
 mod session;
 mod status;
 mod worker;
@@ -30,14 +35,20 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Breaks(breaks::Breaks),
     Check(check::Check),
     Demo(demo::Demo),
     Healthcheck(healthcheck::Healthcheck),
     Inspect(inspect::Inspect),
     History(history::History),
     Migrate(migrate::Migrate),
+    Pause(pause::Pause),
     Reconcile(reconcile::Reconcile),
+    Report(report::Report),
     Resign(resign::Resign),
+    Resume(pause::Resume),
+    Run(run::Run),
+    Runs(runs::Runs),
     Status(status::Status),
     Worker(worker::Worker),
 }
@@ -66,14 +77,20 @@ impl Cli {
     /// Runs the command.
     pub fn run(self) -> anyhow::Result<Exit> {
         match self.command {
+            Command::Breaks(command) => command.run(),
             Command::Check(command) => command.run(),
             Command::Demo(command) => command.run(),
             Command::Healthcheck(command) => command.run(),
             Command::Inspect(command) => command.run(),
             Command::History(command) => command.run(),
             Command::Migrate(command) => command.run(),
+            Command::Pause(command) => command.run(),
             Command::Reconcile(command) => command.run(),
+            Command::Report(command) => command.run(),
             Command::Resign(command) => command.run(),
+            Command::Resume(command) => command.run(),
+            Command::Run(command) => command.run(),
+            Command::Runs(command) => command.run(),
             Command::Status(command) => command.run(),
             Command::Worker(command) => command.run(),
         }

@@ -89,6 +89,31 @@ pub async fn breaks(
     Ok(rows)
 }
 
+/// What is open at the last closed day of each account, or of the one that is named; or at a date. Oldest first, then the
+/// largest amounts.
+pub async fn open(
+    session: &mut PgConnection,
+    account: Option<&str>,
+    date: Option<NaiveDate>,
+) -> Result<Vec<BreakRow>, DbError> {
+    let rows = query_as(
+        "WITH day AS (SELECT DISTINCT ON (account) account, business_date, revision, currency \
+                      FROM counterfoil.account_day \
+                      WHERE status = 'closed' AND ($1::text IS NULL OR account = $1) \
+                        AND ($2::date IS NULL OR business_date = $2) \
+                      ORDER BY account, business_date DESC, revision DESC) \
+         SELECT b.account, b.business_date, day.currency, b.side, b.line, b.class, b.minor, b.age, b.bucket, \
+                b.first_seen, b.late, b.nearest \
+         FROM counterfoil.break b JOIN day USING (account, business_date, revision) \
+         ORDER BY b.age DESC, abs(b.minor::numeric) DESC, b.account, b.place",
+    )
+    .bind(account)
+    .bind(date)
+    .fetch_all(session)
+    .await?;
+    Ok(rows)
+}
+
 /// The outcome of a closed account-day; `None` if it is not closed. `account` gives its opening items, which are no row.
 pub async fn load(
     session: &mut PgConnection,

@@ -1,0 +1,154 @@
+//! `counterfoil run`: ask for a business date. The leader acts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::bail;
+use chrono::NaiveDate;
+use clap::Args;
+use sqlx::postgres::PgConnection;
+use uuid::Uuid;
+
+use super::runs::told;
+use super::{Exit, UsageError, session};
+use crate::clock::{Boot, Clock, SystemClock};
+use crate::db::connect::Purpose;
+use crate::db::requests::{self, RunAnswer, RunRequest};
+use crate::db::{days, runs};
+
+/// Ask the leader for a business date.
+///
+/// A date that the schedule has not come to is run now; of one that it has, what is not closed yet is tried again; one that
+/// was skipped is run after all. The leader answers each request once, also one that was made while nobody led.
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// The business date
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    date: NaiveDate,
+    /// Wait until the date is complete, or goes no further
+    #[arg(long)]
+    wait: bool,
+    /// How long to wait
+    #[arg(long, value_name = "SPAN", default_value = "10m", value_parser = humantime::parse_duration, requires = "wait")]
+    timeout: Duration,
+    /// Let this account pass by the date; its lines enter its next day
+    #[arg(long, value_name = "ACCOUNT", requires = "reason")]
+    skip: Option<String>,
+    /// Run a closed date again, as a new revision
+    #[arg(long, requires = "reason", conflicts_with = "skip")]
+    reopen: bool,
+    /// Why, for the history
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Who asks
+    #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "unknown")]
+    actor: String,
+    /// Settings file [default: counterfoil.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// How often an answer, and then the outcome, is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// A run that is not complete and has not moved for so long goes no further by itself.
+const STANDS_STILL: Duration = Duration::from_secs(15);
+
+impl Run {
+    /// Runs it.
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
+        if self.reason.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
+            return Err(UsageError("--reason is empty".to_owned()).into());
+        }
+        session::ask(self.config.as_deref(), Purpose::Ask, async |_, session| {
+            let request = RunRequest {
+                id: Uuid::new_v4(),
+                business_date: self.date,
+                reopen: self.reopen,
+                skip_account: self.skip.clone(),
+                reason: self.reason.clone(),
+                actor: self.actor.clone(),
+                asked_at: SystemClock.wall(),
+            };
+            requests::ask(session, &request).await?;
+            if !self.wait {
+                if self.json {
+                    println!("{}", serde_json::json!({ "request": request.id, "business_date": self.date }));
+                } else {
+                    println!(
+                        "{} was asked for. The leader answers within seconds; counterfoil runs shows it.",
+                        self.date
+                    );
+                }
+                return Ok(Exit::Done);
+            }
+            self.wait_for(session, request.id).await
+        })
+    }
+
+    async fn wait_for(&self, session: &mut PgConnection, request: Uuid) -> anyhow::Result<Exit> {
+        let until = SystemClock.now() + self.timeout;
+        let answer = loop {
+            if let Some(answer) = requests::answer_to(session, request).await? {
+                break answer;
+            }
+            if SystemClock.now() >= until {
+                bail!(
+                    "nobody answered within {}: does a replica lead? (counterfoil status). The request stays, and will be \
+                     answered",
+                    humantime::format_duration(self.timeout)
+                );
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        };
+        if !answer.accepted {
+            if self.json {
+                println!("{}", json(&answer, None));
+            }
+            bail!("{}", answer.message);
+        }
+        if !self.json {
+            eprintln!("{}", answer.message);
+        }
+        let mut last: Option<(String, Boot)> = None;
+        loop {
+            let found = runs::find(session, self.date).await?;
+            let states = days::states(session, self.date).await?;
+            let status = found.as_ref().map_or("due", |run| run.status.as_str()).to_owned();
+            let picture = format!("{status} {states:?}");
+            let now = SystemClock.now();
+            let still = match &last {
+                Some((before, since)) if *before == picture => now.since(*since),
+                _ => {
+                    last = Some((picture, now));
+                    Duration::ZERO
+                }
+            };
+            let done = status == "complete" || (status != "due" && still >= STANDS_STILL);
+            if let Some(run) = found.as_ref().filter(|_| done) {
+                if self.json {
+                    println!("{}", json(&answer, Some(&status)));
+                } else {
+                    print!("{}", told(run, &states));
+                }
+                return Ok(if status == "complete" { Exit::Done } else { Exit::Failed });
+            }
+            if now >= until {
+                if let Some(run) = &found {
+                    print!("{}", told(run, &states));
+                }
+                bail!("{} is not complete after {}", self.date, humantime::format_duration(self.timeout));
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+fn json(answer: &RunAnswer, status: Option<&str>) -> serde_json::Value {
+    serde_json::json!({
+        "accepted": answer.accepted, "message": answer.message, "token": answer.token,
+        "answered_at": answer.answered_at, "status": status,
+    })
+}

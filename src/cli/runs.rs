@@ -1,0 +1,143 @@
+//! `counterfoil runs`: which dates were run, and how they stand.
+
+use std::path::PathBuf;
+
+use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
+use clap::Args;
+use serde::Serialize;
+
+use super::{Exit, session};
+use crate::db::connect::Purpose;
+use crate::db::days::{self, DayState};
+use crate::db::runs::{self, RunRow};
+
+/// Which business dates were run, and how each account of them stands.
+///
+/// Newest first. A date is complete when each of its accounts is closed or was skipped, incomplete past its deadline while
+/// one waits, failed when one failed.
+#[derive(Debug, Args)]
+pub(super) struct Runs {
+    /// One date alone
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    date: Option<NaiveDate>,
+    /// How many of the newest
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(i64).range(1..=10_000))]
+    limit: i64,
+    /// Settings file [default: counterfoil.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// As JSON, one array
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct RunJson<'a> {
+    business_date: NaiveDate,
+    origin: &'a str,
+    status: &'a str,
+    reason: Option<&'a str>,
+    due: DateTime<Utc>,
+    deadline: DateTime<Utc>,
+    digest: Option<&'a str>,
+    recorded_at: DateTime<Utc>,
+    finished_at: Option<DateTime<Utc>>,
+    accounts: Vec<AccountJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct AccountJson<'a> {
+    account: &'a str,
+    revision: i32,
+    status: &'a str,
+    reason: Option<&'a str>,
+    digest: Option<&'a str>,
+    matched: Option<i64>,
+    open: Option<i64>,
+    changed_at: DateTime<Utc>,
+}
+
+impl Runs {
+    /// Runs it.
+    pub(super) fn run(&self) -> anyhow::Result<Exit> {
+        let found = session::ask(self.config.as_deref(), Purpose::Read, async |_, session| {
+            let rows = match self.date {
+                Some(date) => runs::find(session, date).await?.into_iter().collect(),
+                None => runs::newest(session, self.limit).await?,
+            };
+            let mut found = Vec::with_capacity(rows.len());
+            for row in rows {
+                let states = days::states(session, row.business_date).await?;
+                found.push((row, states));
+            }
+            Ok(found)
+        })?;
+        if self.json {
+            let shown: Vec<RunJson<'_>> = found.iter().map(|(run, states)| RunJson::of(run, states)).collect();
+            println!("{}", serde_json::to_string(&shown)?);
+        } else if found.is_empty() {
+            println!(
+                "{}",
+                self.date.map_or_else(
+                    || "No date was recorded yet.".to_owned(),
+                    |date| format!("{date} is not in the ledger.")
+                )
+            );
+        } else {
+            for (run, states) in &found {
+                print!("{}", told(run, states));
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl<'a> RunJson<'a> {
+    fn of(run: &'a RunRow, states: &'a [DayState]) -> Self {
+        Self {
+            business_date: run.business_date,
+            origin: &run.origin,
+            status: &run.status,
+            reason: run.reason.as_deref(),
+            due: run.due,
+            deadline: run.deadline,
+            digest: run.digest.as_deref(),
+            recorded_at: run.recorded_at,
+            finished_at: run.finished_at,
+            accounts: states
+                .iter()
+                .map(|state| AccountJson {
+                    account: &state.account,
+                    revision: state.revision,
+                    status: &state.status,
+                    reason: state.reason.as_deref(),
+                    digest: state.digest.as_deref(),
+                    matched: state.matched,
+                    open: state.open,
+                    changed_at: state.changed_at,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// A run and its accounts, as a person reads them.
+pub(super) fn told(run: &RunRow, states: &[DayState]) -> String {
+    let at = |when: DateTime<Utc>| when.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let when = match (run.status.as_str(), run.finished_at) {
+        ("complete", Some(finished)) => format!("at {}", at(finished)),
+        ("skipped", _) => run.reason.clone().unwrap_or_default(),
+        _ => format!("deadline {}", at(run.deadline)),
+    };
+    let mut lines = vec![format!("{}  {:<10}  {when}", run.business_date, run.status)];
+    let width = states.iter().map(|state| state.account.chars().count()).max().unwrap_or(0);
+    for state in states {
+        let more = match (state.matched, state.open, &state.reason) {
+            (Some(matched), Some(open), _) => format!("{matched} matched, {open} open"),
+            (_, _, reason) => reason.clone().unwrap_or_default(),
+        };
+        lines.push(format!("    {:<width$}  {:<8}  {more}", state.account, state.status));
+    }
+    lines.extend(run.digest.as_ref().map(|digest| format!("    digest {digest}")));
+    lines.join("\n") + "\n"
+}

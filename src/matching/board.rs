@@ -188,10 +188,13 @@ impl<'a> Board<'a> {
 impl<'a> Lines<'a> {
     fn new(input: &'a [OpenLine], scan: Scan, days: &BusinessDays<'_>) -> Self {
         let count = input.len();
+        let by_place: Vec<(u32, u8)> =
+            scan.dates.iter().zip(&scan.typed).map(|(date, typed)| (days.number(*date), *typed)).collect();
+        let (day, typed) = scan.order.iter().map(|place| by_place[*place as usize]).unzip();
         Self {
             input,
-            day: scan.order.iter().map(|place| days.number(scan.dates[*place as usize])).collect(),
-            typed: scan.order.iter().map(|place| scan.typed[*place as usize]).collect(),
+            day,
+            typed,
             minor: scan.minor,
             order: scan.order,
             voids: scan.voids,

@@ -272,7 +272,8 @@ fn normal(reference: &Reference) -> Cow<'_, str> {
 fn is_exact(normal: &str) -> bool {
     normal.len() >= EXACT_LENGTH
         && normal.bytes().any(|byte| byte.is_ascii_digit())
-        && normal.chars().count() >= EXACT_LENGTH
+        // No character has more than four bytes.
+        && (normal.len() >= 4 * EXACT_LENGTH || normal.chars().count() >= EXACT_LENGTH)
 }
 
 fn token_key(space: u64, text: &str, is_word: bool) -> u128 {
@@ -324,33 +325,32 @@ fn offer_digit_runs(chunk: &str, offer: &mut impl FnMut(&str)) {
 /// hyphen.
 fn fold(text: &str, out: &mut String) {
     out.clear();
+    let mut gap = None;
     if text.is_ascii() {
         for byte in text.bytes() {
-            push_folded(char::from(byte.to_ascii_uppercase()), out);
+            fold_char(char::from(byte.to_ascii_uppercase()), &mut gap, out);
         }
     } else {
         use unicode_normalization::UnicodeNormalization;
         use unicode_normalization::char::is_combining_mark;
         for c in text.nfd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_uppercase) {
-            push_folded(c, out);
+            fold_char(c, &mut gap, out);
         }
     }
 }
 
-fn push_folded(c: char, out: &mut String) {
+/// `gap` is what stands between the last letter or digit and the next, if anything.
+fn fold_char(c: char, gap: &mut Option<char>, out: &mut String) {
     if c.is_alphanumeric() {
-        out.push(c);
-    } else {
-        let gap = if c.is_whitespace() { ' ' } else { '-' };
-        match out.as_bytes().last() {
-            // A space says more than the punctuation beside it.
-            Some(b'-') if gap == ' ' => {
-                out.pop();
-                out.push(' ');
-            }
-            None | Some(b' ' | b'-') => {}
-            Some(_) => out.push(gap),
+        if let Some(gap) = gap.take().filter(|_| !out.is_empty()) {
+            out.push(gap);
         }
+        out.push(c);
+    } else if c.is_whitespace() {
+        // A space says more than the punctuation beside it.
+        *gap = Some(' ');
+    } else {
+        gap.get_or_insert('-');
     }
 }
 

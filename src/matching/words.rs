@@ -479,9 +479,25 @@ const FEES: &[&str] = &[
     "TARIFAS",
 ];
 
+/// For each first letter, the lengths of the uninformative words: most words need no search.
+const LENGTHS: [u32; 26] = lengths(UNINFORMATIVE);
+
 /// Is this folded word too common to say which payment is meant?
 pub(super) fn is_uninformative(word: &str) -> bool {
-    UNINFORMATIVE.binary_search(&word).is_ok()
+    let letter = word.bytes().next().map_or(usize::MAX, |first| usize::from(first.wrapping_sub(b'A')));
+    LENGTHS.get(letter).is_some_and(|lengths| word.len() < 32 && lengths >> word.len() & 1 == 1)
+        && UNINFORMATIVE.binary_search(&word).is_ok()
+}
+
+const fn lengths(words: &[&str]) -> [u32; 26] {
+    let mut lengths = [0; 26];
+    let mut at = 0;
+    while at < words.len() {
+        let word = words[at].as_bytes();
+        lengths[(word[0] - b'A') as usize] |= 1 << word.len();
+        at += 1;
+    }
+    lengths
 }
 
 /// Does this folded word name a fee, interest or a tax that the bank took?
@@ -499,6 +515,7 @@ mod tests {
             assert!(list.is_sorted_by(|a, b| a < b));
             assert!(list.iter().all(|word| crate::statement::text::folded(word) == **word));
         }
+        assert!(UNINFORMATIVE.iter().all(|word| is_uninformative(word)));
         assert!(is_uninformative("TRANSFERENCIA") && !is_uninformative("ACME"));
         assert!(is_fee("IOF") && is_fee("TAR") && !is_fee("TARDE"));
     }

@@ -1,8 +1,8 @@
 //! One replica, put together: started in order, stopped in the reverse order, and its end explained.
 //!
 //! ```text
-//! started:  http → upkeep → work → keeper            (so that whoever asks is answered from the first moment)
-//! stopped:  keeper → work → upkeep → http            (the keeper ends its term first: the work stops, then the lease
+//! started:  http → upkeep → mirror → work → keeper            (so that whoever asks is answered from the first moment)
+//! stopped:  keeper → work → mirror → upkeep → http            (the keeper ends its term first: the work stops, then the lease
 //!                                                     is released; the others still answer meanwhile)
 //! ```
 //!
@@ -27,6 +27,7 @@ use crate::election::tenure::AtWork;
 use crate::election::timing::Timings;
 use crate::http::{self, HttpError, RunStatus, Status, StatusSource};
 use crate::inbox::Folder;
+use crate::mirror::Mirror;
 use crate::outbox::Outbox;
 use crate::run::desk::Desk;
 use crate::run::runner::Bench;
@@ -112,6 +113,14 @@ pub async fn run(settings: &Settings) -> Result<(), WorkerError> {
     })?;
     let bench = bench(settings, &postgres, &clock)?;
     let bell = Bell::hang(&settings.schedule.timetable).await?;
+    let mirror = Mirror {
+        postgres,
+        lease: lease.clone(),
+        timetable: settings.schedule.timetable.clone(),
+        accounts: settings.accounts().len() as u64,
+        clock: Arc::clone(&clock),
+        telemetry: telemetry.clone(),
+    };
     let replica =
         Replica { node: node.clone(), lease: lease.clone(), keeper: handle, telemetry: telemetry.clone(), clock };
 
@@ -124,6 +133,10 @@ pub async fn run(settings: &Settings) -> Result<(), WorkerError> {
         while stop.run_until_cancelled(tokio::time::sleep(UPKEEP)).await.is_some() {
             telemetry.upkeep();
         }
+        Ok(())
+    });
+    supervisor.spawn("mirror", HTTP_LIMIT, |stop| async move {
+        mirror.run(stop).await;
         Ok(())
     });
     let runtime = Handle::current();

@@ -275,3 +275,51 @@ async fn resign_hands_over_and_names_the_term_that_it_meant() {
     assert!(reasons.contains(&(&"request".into(), &"a new version".into())), "{history}");
     assert_eq!(history[0]["reason"], "resigned");
 }
+
+#[tokio::test]
+async fn a_follower_tells_the_installed_token_too_and_its_scrape_passes_promtool() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let mut first = deployment.start("first");
+    first.leads().await;
+    let mut second = deployment.start("second");
+    let token = "counterfoil_leader_fencing_token{lease=\"reconciliation\"} 1";
+    let page = second.until("it tells the token", "/metrics", |_, page| page.contains(token)).await;
+    assert!(page.contains("counterfoil_leader_status{lease=\"reconciliation\"} 0"), "{page}");
+    let led = first.until("it tells the token", "/metrics", |_, page| page.contains(token)).await;
+    assert!(led.contains("counterfoil_leader_status{lease=\"reconciliation\"} 1"), "{led}");
+    assert!(led.contains("counterfoil_leader_elections_total{lease=\"reconciliation\",outcome=\"won\"} 1"), "{led}");
+
+    let mut promtool = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("promtool, of Debian's package `prometheus`, is needed by this test");
+    promtool.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
+    let said = promtool.wait_with_output().unwrap();
+    assert!(
+        said.status.success(),
+        "{}{}",
+        String::from_utf8_lossy(&said.stdout),
+        String::from_utf8_lossy(&said.stderr)
+    );
+}
+
+#[tokio::test]
+async fn the_health_check_of_a_container_asks_the_worker_beside_it() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let mut worker = deployment.start("first");
+    worker.until("it answers", "/livez", |code, _| code == 200).await;
+    let check = |port: u16| {
+        let listen = format!("0.0.0.0:{port}");
+        let output = deployment.command("first").arg("healthcheck").env("COUNTERFOIL__HTTP__LISTEN", listen).output();
+        output.unwrap().status.code()
+    };
+    assert_eq!(check(worker.port), Some(0));
+    worker.signal(Signal::TERM);
+    assert_eq!(worker.ended().await, 0);
+    assert_eq!(check(worker.port), Some(1), "nobody answers any more");
+}

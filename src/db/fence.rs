@@ -27,6 +27,7 @@ use super::connect::{ConnectError, Connector, Purpose};
 use super::verdict::{Fenced, Meaning, fenced, meaning, told};
 use crate::election::FencingToken;
 use crate::election::term::{Term, stored};
+use crate::telemetry::event;
 
 /// One writing session of one term. Several may write side by side, each its own.
 #[derive(Debug)]
@@ -330,7 +331,7 @@ impl Fence {
         checkpoint: Option<&Checkpoint>,
         lost: String,
     ) -> Result<Fate, WriteError> {
-        tracing::warn!(transaction = %id, error = %lost, "the commit was not answered; asking what became of it");
+        tracing::warn!(event = event::COMMIT_UNKNOWN, transaction = %id, error = %lost, "the commit was not answered; asking what became of it");
         let mut last = lost.clone();
         for asked in 0..Self::FATE_ASKED {
             if asked >= Self::FATE_ASKED_AT_THE_END && self.stop.is_cancelled() {

@@ -33,7 +33,7 @@ use super::timing::Timings;
 use super::{FencingToken, LeaseName};
 use crate::clock::Clock;
 use crate::db::connect::Connector;
-use crate::telemetry;
+use crate::telemetry::{self, event};
 
 /// Says whether the inbox can be read: part of eligibility. May block; it is asked off the keeper's thread.
 pub type InboxCheck = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
@@ -342,12 +342,12 @@ impl Desk {
     /// Said once per change of the reason.
     fn tell_why(&self, held_back: Option<Ineligible>) {
         let Some(why) = held_back else {
-            tracing::info!("this replica campaigns again");
+            tracing::info!(event = event::ELIGIBLE, "this replica campaigns again");
             return;
         };
         let detail = self.snapshots.borrow().held_back_detail.clone();
         let detail = detail.unwrap_or_else(|| why.explain().to_owned());
-        tracing::warn!(reason = why.name(), "this replica does not campaign: {detail}");
+        tracing::warn!(event = event::INELIGIBLE, reason = why.name(), "this replica does not campaign: {detail}");
     }
 
     /// Until when nothing needs to be looked at.
@@ -417,7 +417,12 @@ impl Desk {
             telemetry::leader_changed();
         }
         if let Some(term) = installed.as_ref().filter(|_| !known) {
-            tracing::info!(token = term.token.get(), owner = term.owner.as_str(), "a term is installed");
+            tracing::info!(
+                event = event::TERM_CHANGED,
+                token = term.token.get(),
+                owner = term.owner.as_str(),
+                "a term is installed"
+            );
         }
         // Postgres' own words replace ours also where the token is the same: it says when.
         self.update(|snapshot| snapshot.installed = installed);
@@ -443,10 +448,12 @@ impl Desk {
             changed
         });
         match (before, fault) {
-            (Some(_), None) => tracing::info!("{what} is well"),
-            (None, Some(fault)) => tracing::warn!("{what}: {fault}"),
+            (Some(_), None) => tracing::info!(event = event::DEPENDENCY_UP, dependency = what, "{what} is well"),
+            (None, Some(fault)) => tracing::warn!(event = event::DEPENDENCY_DOWN, dependency = what, "{what}: {fault}"),
             // At the start nothing has been asked yet, and the first fault is news too.
-            (Some(before), Some(fault)) if before == NOT_ASKED => tracing::warn!("{what}: {fault}"),
+            (Some(before), Some(fault)) if before == NOT_ASKED => {
+                tracing::warn!(event = event::DEPENDENCY_DOWN, dependency = what, "{what}: {fault}");
+            }
             _ => {}
         }
     }
@@ -476,7 +483,12 @@ impl Desk {
             }
             Effect::Lead { token, .. } => self.hand_over(token),
             Effect::StopWork { owner, token, reason, trust_left } => {
-                tracing::info!(token = token.get(), reason = reason.name(), "stepping down: the work is told to stop");
+                tracing::info!(
+                    event = event::STEPPING_DOWN,
+                    token = token.get(),
+                    reason = reason.name(),
+                    "stepping down: the work is told to stop"
+                );
                 // Written now and not with the announcement: the successor's install copies the reason, and is fast.
                 self.write_down(term::Event {
                     token: Some(token),
@@ -515,6 +527,7 @@ impl Desk {
         telemetry::transition(change.reason);
         let lasted = self.clock.now().since(change.since);
         tracing::info!(
+            event = event::TRANSITION,
             from = change.from.name(),
             to = change.to.name(),
             reason = change.reason.name(),

@@ -13,7 +13,7 @@ use crate::db::checkpoint::Key;
 use crate::db::days::DayState;
 use crate::db::runs::RunRow;
 use crate::db::{DayKey, attempts, bank, books, days};
-use crate::telemetry::{AccountDayOutcome, WriteOperation, metrics};
+use crate::telemetry::{AccountDayOutcome, WriteOperation, event, metrics};
 
 /// How far an account-day came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub(super) async fn advance(
                     })
                     .await?;
                 if written {
-                    tracing::info!(account = %account.id, date = %day.date, reason, "account waits");
+                    tracing::info!(event = event::ACCOUNT_WAITING, account = %account.id, business_date = %day.date, reason, "account waits");
                 }
                 return Ok(Came::Waiting);
             }
@@ -115,7 +115,7 @@ pub(super) async fn advance(
     let Some(next) = Step::next(&committed) else { return Ok(Came::Closed) };
     if token.is_some_and(|token| u64::try_from(token).is_ok_and(|token| token != tools.reins.term.token().get())) {
         metrics::resumed(next);
-        tracing::info!(account = %account.id, date = %day.date, step = %next, "going on where an earlier term ended");
+        tracing::info!(event = event::RESUMED, account = %account.id, business_date = %day.date, step = %next, "going on where an earlier term ended");
     }
     let (mut matched, mut outcome) = (None, None);
     while let Some(step) = Step::next(&committed) {
@@ -151,7 +151,7 @@ pub(super) async fn advance(
         if let Some(why) = given_up {
             if closed || committed.contains(&Step::Close) {
                 // The day is closed, and only its report is missing: that is no failure of the day.
-                tracing::error!(account = %account.id, date = %day.date, error = %why, "the report was given up");
+                tracing::error!(event = event::REPORT_GIVEN_UP, account = %account.id, business_date = %day.date, error = %why, "the report was given up");
                 return Ok(Came::Closed);
             }
             return failed(hand, account, &day, &why).await;
@@ -182,7 +182,7 @@ async fn failed(hand: &mut Hand, account: &Account, day: &DayKey<'_>, why: &str)
     hand.record(WriteOperation::Schedule, async |sql| days::set(sql, day, account.currency, "failed", why).await)
         .await?;
     metrics::account_day(AccountDayOutcome::Failed);
-    tracing::error!(account = %account.id, date = %day.date, error = why, "account-day failed");
+    tracing::error!(event = event::ACCOUNT_FAILED, account = %account.id, business_date = %day.date, error = why, "account-day failed");
     Ok(Came::Failed)
 }
 

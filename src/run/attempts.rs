@@ -17,7 +17,7 @@ use crate::db::checkpoint::{Checkpoint, Key};
 use crate::db::connect::{Connector, Purpose};
 use crate::db::fence::{Failure, Fence, Outcome};
 use crate::election::tenure::{AtWork, OpenStep};
-use crate::telemetry::{StepOutcome, WriteOperation, metrics};
+use crate::telemetry::{StepOutcome, WriteOperation, event, metrics};
 
 /// A read that takes longer is given up; the server's own limit is shorter, where it lives.
 const READ_LIMIT: Duration = Duration::from_secs(150);
@@ -200,12 +200,12 @@ impl Hand {
             match ended {
                 Ok(Outcome::Committed(value)) => {
                     metrics::step(step, StepOutcome::Completed, took);
-                    tracing::info!(step = %step, account = %key.account, key = %key.key, took_ms = took.as_millis(), "step committed");
+                    tracing::info!(event = event::STEP_COMMITTED, step = %step, account = %key.account, key = %key.key, took_ms = took.as_millis(), "step committed");
                     return Ok(Tried::Done(value));
                 }
                 Ok(Outcome::AlreadyDone { by }) => {
                     metrics::step(step, StepOutcome::AlreadyDone, took);
-                    tracing::info!(step = %step, account = %key.account, key = %key.key, token = %by, "step was committed before");
+                    tracing::info!(event = event::STEP_ALREADY_DONE, step = %step, account = %key.account, key = %key.key, token = %by, "step was committed before");
                     return Ok(Tried::AlreadyDone);
                 }
                 Err(StepError::Run(error)) => {
@@ -214,7 +214,7 @@ impl Hand {
                 }
                 Err(StepError::Attempt(why)) => {
                     metrics::step(step, StepOutcome::Retried, took);
-                    tracing::warn!(step = %step, account = %key.account, key = %key.key, attempt = number, error = %why, "step failed");
+                    tracing::warn!(event = event::STEP_FAILED, step = %step, account = %key.account, key = %key.key, attempt = number, error = %why, "step failed");
                     self.record(WriteOperation::Attempt, async |sql| attempts::failed(sql, key, number, &why).await)
                         .await?;
                     if number < allowed {
@@ -242,6 +242,8 @@ fn counted(error: RunError, operation: WriteOperation) -> RunError {
     if let RunError::Fenced(fenced) = &error {
         metrics::fencing_rejection(operation);
         tracing::error!(
+            event = event::WRITE_REFUSED,
+            operation = crate::telemetry::Label::value(operation),
             token = %fenced.own,
             installed = fenced.installed.map(crate::election::FencingToken::get),
             error = %fenced,

@@ -18,7 +18,7 @@ use crate::db::files::{self, FileVerdict};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::matching::Side;
 use crate::supervisor::blocking;
-use crate::telemetry::{FileOutcome, LineOutcome, metrics};
+use crate::telemetry::{FileOutcome, LineOutcome, event, metrics};
 
 /// An account's part of a file.
 #[derive(Debug, Default)]
@@ -166,5 +166,5 @@ fn tell(file: &Arrived, status: &str, batches: &[(AccountId, i64, Batch<'_>)]) {
     metrics::lines(Side::Book, LineOutcome::Known, known);
     metrics::lines(Side::Book, LineOutcome::Revised, revised);
     metrics::file(Side::Book, if status == "refused" { FileOutcome::Refused } else { FileOutcome::Accepted });
-    tracing::info!(file = %file.name, status, new, known, revised, "book file taken");
+    tracing::info!(event = event::FILE_TAKEN, side = "book", sha256 = %hex(&file.sha256), status, new, known, revised, "book file taken");
 }

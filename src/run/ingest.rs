@@ -29,7 +29,7 @@ use crate::proof::Proof;
 use crate::statement::proof::prove;
 use crate::statement::{DayComplete, Format, Input, Statement, detect};
 use crate::supervisor::blocking;
-use crate::telemetry::{FileOutcome, LineOutcome, metrics};
+use crate::telemetry::{FileOutcome, LineOutcome, event, metrics};
 
 /// A file that was read from the inbox, or one that waits.
 #[derive(Debug, Clone)]
@@ -376,7 +376,7 @@ fn tell(file: &Arrived, verdict: &FileVerdict, chains: &[Chained]) {
         _ => FileOutcome::Accepted,
     };
     metrics::file(Side::Bank, outcome);
-    tracing::info!(file = %file.name, status = verdict.status, waiting = verdict.waiting, new, known, "statement file taken");
+    tracing::info!(event = event::FILE_TAKEN, side = "bank", sha256 = %hex(&file.sha256), status = verdict.status, waiting = verdict.waiting, new, known, "statement file taken");
 }
 
 /// Findings as they are stored.

@@ -12,6 +12,7 @@ use crate::account::Account;
 use crate::db::checkpoint::{Checkpoint, Key};
 use crate::db::days::{self, Files, Manifest};
 use crate::db::{DayKey, bank, books};
+use crate::telemetry::event;
 
 /// Fixes the day, or says what was fixed before.
 pub(super) async fn run(
@@ -74,7 +75,7 @@ pub(super) async fn begin_again(
     next: &Manifest,
 ) -> Result<Tried<()>, RunError> {
     tracing::warn!(
-        account = %account.id, date = %day.date, pass = next.pass, engine = next.engine,
+        event = event::BEGUN_AGAIN, account = %account.id, business_date = %day.date, pass = next.pass, engine = next.engine,
         "the account-day was begun by another engine or with other settings: it is begun again from its manifest"
     );
     let key = Key::new(account.id.as_str(), Step::Manifest.name(), day.step_key(next.pass));

@@ -10,6 +10,7 @@ use super::attempts::Hand;
 use crate::db::reports;
 use crate::outbox::{Outbox, Published};
 use crate::supervisor::blocking;
+use crate::telemetry::event;
 
 /// Makes the outbox hold everything of a date. What cannot be written is logged, and tried again by the next pass.
 pub(super) async fn date(hand: &mut Hand, outbox: &Arc<Outbox>, date: NaiveDate) -> Result<bool, RunError> {
@@ -18,7 +19,7 @@ pub(super) async fn date(hand: &mut Hand, outbox: &Arc<Outbox>, date: NaiveDate)
     let failure = blocking(move || {
         for (name, bytes) in files {
             match outbox.publish(&name, &bytes, uuid::Uuid::new_v4()) {
-                Ok(Published::Written) => tracing::info!(name, "published"),
+                Ok(Published::Written) => tracing::info!(event = event::PUBLISHED, path = name, "published"),
                 Ok(Published::Unchanged) => {}
                 Err(error) => return Some(error),
             }
@@ -27,7 +28,7 @@ pub(super) async fn date(hand: &mut Hand, outbox: &Arc<Outbox>, date: NaiveDate)
     })
     .await;
     if let Some(error) = &failure {
-        tracing::warn!(date = %date, error = %error, "not published; it stays in the database, and is tried again");
+        tracing::warn!(event = event::NOT_PUBLISHED, business_date = %date, error = %error, "not published; it stays in the database, and is tried again");
     }
     Ok(failure.is_none())
 }

@@ -30,7 +30,7 @@ use crate::outbox::Outbox;
 use crate::report::digest::{self, Digest};
 use crate::schedule::bell::Bell;
 use crate::supervisor::blocking;
-use crate::telemetry::{CronTick, RunOutcome, ScheduledDate, WriteOperation, metrics};
+use crate::telemetry::{CronTick, RunOutcome, ScheduledDate, WriteOperation, event, metrics};
 
 /// How often the leader looks whether somebody asked for something.
 const ASKED_EVERY: Duration = Duration::from_secs(1);
@@ -120,7 +120,7 @@ impl Runner {
                 Err(error) if error.ends_the_term() => return error,
                 Err(error) => {
                     metrics::cron_tick(CronTick::Failed);
-                    tracing::warn!(error = %error, "this pass ended early; the next one tries again");
+                    tracing::warn!(event = event::PASS_ENDED_EARLY, error = %error, "this pass ended early; the next one tries again");
                     if let Err(ended) = self.tools.pause(Duration::from_secs(1)).await {
                         return ended;
                     }
@@ -201,7 +201,9 @@ impl Runner {
                     self.take(entry.side, &file).await?;
                     self.known.insert(entry.name.clone(), entry.fingerprint());
                 }
-                Err(error) => tracing::warn!(error = %error, "a file of the inbox was left for the next look"),
+                Err(error) => {
+                    tracing::warn!(event = event::FILE_LEFT, error = %error, "a file of the inbox was left for the next look");
+                }
             }
         }
         // Files that wait for an account, once after settings changed.
@@ -245,7 +247,7 @@ impl Runner {
             Side::Book => book::run(&mut self.hand, &self.desk, file).await?,
         };
         if let Some(Tried::GivenUp(why)) = &tried {
-            tracing::error!(file = %file.name, error = %why, "a file was given up");
+            tracing::error!(event = event::FILE_GIVEN_UP, sha256 = %ingest::hex(&file.sha256), error = %why, "a file was given up");
         }
         Ok(!matches!(tried, Some(Tried::GivenUp(_))))
     }
@@ -266,13 +268,13 @@ impl Runner {
             metrics::scheduled_date(ScheduledDate::Skipped);
         }
         for skip in &plan.skipped {
-            tracing::warn!(date = %skip.occurrence.business_date, reason = %skip.reason, "business date skipped");
+            tracing::warn!(event = event::DATE_SKIPPED, business_date = %skip.occurrence.business_date, reason = %skip.reason, "business date skipped");
         }
         if recorded.already > 0 {
             tracing::debug!(dates = recorded.already, "already recorded");
         }
         for occurrence in &plan.due {
-            tracing::info!(date = %occurrence.business_date, due = %occurrence.due, deadline = %occurrence.deadline, "business date due");
+            tracing::info!(event = event::DATE_PLANNED, business_date = %occurrence.business_date, due = %occurrence.due, deadline = %occurrence.deadline, "business date due");
         }
         Ok(recorded.due + recorded.skipped)
     }
@@ -302,7 +304,7 @@ impl Runner {
                     requests::answer(sql, request.id, accepted, &message).await
                 })
                 .await?;
-            tracing::info!(request = %request.id, date = %request.business_date, actor = %request.actor, accepted, answer = %message, "request answered");
+            tracing::info!(event = event::REQUEST_ANSWERED, request = %request.id, business_date = %request.business_date, actor = %request.actor, accepted, answer = %message, "request answered");
         }
         Ok(())
     }
@@ -419,9 +421,9 @@ impl Runner {
             let waiting = states.iter().filter(|state| state.status == "waiting");
             let waiting: Vec<&str> = waiting.map(|state| state.account.as_str()).collect();
             if status == "incomplete" {
-                tracing::warn!(date = %date, deadline = %run.deadline, accounts = waiting.join(", "), "the deadline has passed, and accounts still wait");
+                tracing::warn!(event = event::RUN_INCOMPLETE, business_date = %date, deadline = %run.deadline, accounts = waiting.join(", "), "the deadline has passed, and accounts still wait");
             } else {
-                tracing::info!(date = %date, status, digest, "run");
+                tracing::info!(event = event::RUN_STATUS, business_date = %date, status, digest, "run");
             }
         }
         Ok(())

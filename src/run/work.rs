@@ -14,7 +14,7 @@ use super::runner::{Bench, Runner};
 use super::{Reins, RunError};
 use crate::election::tenure::Tenure;
 use crate::schedule::bell::Bell;
-use crate::telemetry::{CronTick, metrics};
+use crate::telemetry::{CronTick, event, metrics};
 
 /// What the thread of the work does, until it is told to stop or the keeper has ended.
 ///
@@ -48,11 +48,11 @@ async fn work(bench: &Bench, tenures: &mut UnboundedReceiver<Tenure>, bell: &mut
 async fn lead(bench: &Bench, tenure: Tenure, bell: &mut Bell) {
     let tenure = Arc::new(tenure);
     let token = tenure.term().token();
-    tracing::info!(token = token.get(), "work begins");
+    tracing::info!(event = event::WORK_BEGAN, token = token.get(), "work begins");
     // The runner ends here, and with it every session of the term; the tenure ends after it.
     let ended = Runner::new(bench.clone(), Reins::of(&tenure)).lead(bell).await;
     if let RunError::Fenced(_) = ended {
         tenure.was_refused();
     }
-    tracing::info!(token = token.get(), why = %ended, "work has stopped");
+    tracing::info!(event = event::WORK_ENDED, token = token.get(), reason = %ended, "work has stopped");
 }

@@ -43,69 +43,95 @@ events! {
     WORKER_STOPPED = "info" "worker.stopped" []
         "A replica ended in order.";
     TASK_ENDED = "error" "worker.task_ended" ["task", "error"]
-        "A part of the worker ended that must not: the process ends too, and is started again by whoever runs it.";
+        "A part of the worker ended that must not, or not in time: the process ends too.";
     PANIC = "error" "worker.panic" ["thread", "place", "message"]
         "A bug. The step that panicked failed; the message is the program's own.";
 
     // Leadership.
-    TRANSITION = "info" "leader.transition" ["from", "to", "reason", "token", "owner"]
+    TRANSITION = "info" "leader.transition" ["from", "to", "reason", "token", "owner", "lasted_seconds"]
         "This replica's role changed.";
+    STEPPING_DOWN = "info" "leader.stepping_down" ["token", "reason"]
+        "This replica's term ends, and its work is told to stop.";
     TERM_CHANGED = "info" "leader.term_changed" ["token", "owner"]
         "Postgres has a newer term than this replica last saw.";
     INELIGIBLE = "warn" "leader.ineligible" ["reason"]
         "This replica does not campaign, and why. Said once a reason.";
     ELIGIBLE = "info" "leader.eligible" []
         "This replica campaigns again.";
-    RENEWAL_FAILED = "warn" "lease.renewal_failed" ["outcome", "error", "trust_remaining"]
-        "A renewal had no good answer. It is tried again until trust ends.";
-    EVICTED = "warn" "leader.evicted" ["sessions"]
-        "Sessions of an earlier term held the lock, and were ended.";
-    NOT_RELEASED = "error" "leader.not_released" ["reason", "drain"]
-        "Work did not stop within the drain: the lease is left to expire, and the process ends.";
-    WRITE_REFUSED = "warn" "fence.write_refused" ["operation", "token", "installed"]
-        "Postgres refused a write of a term that is no longer the installed one. Nothing was written.";
+    INSTALL_REFUSED = "warn" "leader.install_refused" ["installed"]
+        "Postgres has a term that is as high or higher: this candidacy ends.";
+    INSTALL_IMPOSSIBLE = "error" "leader.install_impossible" []
+        "Postgres cannot take this term, and will not until somebody does what the message says.";
+    INSTALL_FAILED = "warn" "leader.install_failed" ["error"]
+        "The install had no good answer. It is tried again while trust lasts.";
+    EVICTED = "warn" "leader.evicted" ["token", "evicted", "out_of_reach"]
+        "Sessions of an earlier term held the lock past the bound, and were ended.";
+    EVICTION_FAILED = "warn" "leader.eviction_failed" ["error"]
+        "Sessions of an earlier term could not be ended. It is tried again while trust lasts.";
+    HISTORY_FAILED = "warn" "leader.history_failed" ["kind", "error"]
+        "An entry of the history of leadership could not be written. Nothing else depends on it.";
+    LEASE_LOST = "warn" "lease.lost" ["holder"]
+        "Redis says that the lease is another's, or nobody's.";
+    LEASE_MENDED = "warn" "lease.mended" ["holder"]
+        "The lease in Redis had no end, and was given one: somebody wrote it by hand.";
+    COUNTER_RAISED = "warn" "lease.counter_raised" ["floor"]
+        "Redis had lost its counter of tokens; it goes on from the term that Postgres holds.";
+    WRITE_REFUSED = "error" "fence.write_refused" ["operation", "token", "installed", "error"]
+        "Postgres refused a write of a term that is not the installed one. Nothing was written.";
     COMMIT_UNKNOWN = "warn" "fence.commit_unknown" ["transaction", "error"]
-        "A commit was not answered: the checkpoint is asked what became of it.";
+        "A commit was not answered: Postgres is asked what became of it.";
 
     // Servers.
-    DEPENDENCY_DOWN = "warn" "dependency.down" ["dependency", "error"]
-        "A server stopped answering. Said once, not at each attempt.";
+    DEPENDENCY_DOWN = "warn" "dependency.down" ["dependency"]
+        "A server does not answer as it should; the message has its words. Said once, not at each attempt.";
     DEPENDENCY_UP = "info" "dependency.up" ["dependency"]
         "It answers again.";
 
     // Schedule and requests.
-    DATE_PLANNED = "info" "schedule.planned" ["business_date", "deadline"]
+    DATE_PLANNED = "info" "schedule.planned" ["business_date", "due", "deadline"]
         "A business date was entered in the ledger of runs.";
     DATE_SKIPPED = "warn" "schedule.skipped" ["business_date", "reason"]
         "A business date was recorded as skipped: nobody will reconcile it unless asked.";
-    PLANNER_FAILED = "error" "schedule.failed" ["error"]
-        "The planner could not read or write the ledger of runs. It is asked again within a minute.";
-    REQUEST_SERVED = "info" "request.served" ["request", "kind", "actor", "outcome"]
+    REQUEST_ANSWERED = "info" "request.answered" ["request", "business_date", "actor", "accepted", "answer"]
         "An operator's request was served, or refused with the reason.";
 
     // The run.
-    RUN_STARTED = "info" "run.started" ["business_date", "resumed"]
-        "Work on a business date began, or went on.";
-    RUN_ENDED = "info" "run.ended" ["business_date", "outcome", "digest"]
-        "A run came to its end.";
-    ACCOUNT_WAITING = "warn" "account.waiting" ["business_date", "account", "missing"]
-        "An account-day has no statement or no books. Said once, and again at the deadline.";
-    ACCOUNT_ENDED = "info" "account.ended" ["business_date", "account", "outcome", "digest"]
-        "An account-day was closed, failed or was skipped.";
-    STEP_COMMITTED = "info" "step.committed" ["business_date", "step", "key", "took", "token"]
+    WORK_BEGAN = "info" "work.began" ["token"]
+        "The work of a term began.";
+    WORK_ENDED = "info" "work.ended" ["token", "reason"]
+        "The work of a term has stopped; every session of it is closed.";
+    PASS_ENDED_EARLY = "warn" "work.pass_ended_early" ["error"]
+        "A look at what there is to do was cut short by something passing. The next one begins within a minute.";
+    RUN_STATUS = "info" "run.status" ["business_date", "status", "digest"]
+        "A run came to stand otherwise: complete, failed, or due again.";
+    RUN_INCOMPLETE = "warn" "run.incomplete" ["business_date", "deadline", "accounts"]
+        "The deadline passed, and these accounts still wait.";
+    ACCOUNT_WAITING = "info" "account.waiting" ["business_date", "account", "reason"]
+        "An account-day lacks its statement or its books. Said once a reason.";
+    ACCOUNT_FAILED = "error" "account.failed" ["business_date", "account", "error"]
+        "An account-day failed after its last attempt. Other accounts go on.";
+    RESUMED = "info" "account.resumed" ["business_date", "account", "step"]
+        "An account-day goes on where an earlier term ended.";
+    BEGUN_AGAIN = "warn" "account.begun_again" ["business_date", "account", "pass", "engine"]
+        "An account-day that another version, or one with other settings, had begun is begun again from its manifest.";
+    STEP_COMMITTED = "info" "step.committed" ["step", "account", "key", "took_ms"]
         "A step was committed together with its checkpoint.";
-    STEP_FAILED = "warn" "step.failed" ["business_date", "step", "key", "attempt", "error", "again"]
-        "An attempt at a step failed; it says whether it is tried again.";
-    STEP_ABORTED = "info" "step.aborted" ["business_date", "step", "key", "reason"]
-        "A step was given up because this replica no longer leads. Nothing of it is stored.";
-    PROOF_FAILED = "error" "proof.failed" ["business_date", "account", "proof", "scope"]
-        "An identity does not hold: money does not add up.";
-    FILE_TAKEN = "info" "file.taken" ["sha256", "side", "outcome", "lines"]
-        "A file of the inbox was accepted, or is held until an earlier one comes.";
-    FILE_REFUSED = "warn" "file.refused" ["sha256", "side", "outcome", "codes"]
-        "A file was quarantined or refused. What is wrong is in Postgres and in the report.";
-    PUBLISHED = "info" "report.published" ["business_date", "account", "path"]
-        "A report was put into the outbox.";
+    STEP_ALREADY_DONE = "info" "step.already_done" ["step", "account", "key", "token"]
+        "A step had been committed before, by this token.";
+    STEP_FAILED = "warn" "step.failed" ["step", "account", "key", "attempt", "error"]
+        "An attempt at a step failed. It is tried again up to run.step_attempts.";
+    FILE_TAKEN = "info" "file.taken" ["side", "sha256", "status", "waiting", "new", "known", "revised"]
+        "A file of the inbox was judged: accepted, quarantined or refused. What is wrong with it is in Postgres and in the report.";
+    FILE_LEFT = "warn" "file.left" ["error"]
+        "A file could not be read, or changed while it was: it is looked at again.";
+    FILE_GIVEN_UP = "error" "file.given_up" ["sha256", "error"]
+        "A file could not be taken in after the last attempt. The other files go on.";
+    REPORT_GIVEN_UP = "error" "report.given_up" ["business_date", "account", "error"]
+        "A report could not be made after the last attempt. The account-day is closed all the same.";
+    PUBLISHED = "info" "report.published" ["path"]
+        "A file was put into the outbox.";
+    NOT_PUBLISHED = "warn" "report.not_published" ["business_date", "error"]
+        "The outbox could not be written. The report stays in Postgres, and is tried again.";
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Prometheus' own judge of rules and expressions.
 
+use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -21,7 +22,7 @@ pub(crate) fn check_expressions(expressions: &[String]) -> Result<(), String> {
     let mut rules = String::from("groups:\n  - name: expressions\n    rules:\n");
     for (at, expression) in expressions.iter().enumerate() {
         let quoted = serde_json::to_string(expression).unwrap();
-        rules.push_str(&format!("      - record: expression:{at}\n        expr: {quoted}\n"));
+        writeln!(rules, "      - record: expression:{at}\n        expr: {quoted}").unwrap();
     }
     std::fs::write(folder.path().join("rules.yml"), rules).unwrap();
     promtool(&["check", "rules", "rules.yml"], folder.path())

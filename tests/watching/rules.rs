@@ -55,7 +55,7 @@ fn test_files() -> Vec<String> {
     let mut files: Vec<String> = std::fs::read_dir(repository(TESTS))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.ends_with(".yml"))
+        .filter(|name| name.ends_with("_test.yml"))
         .collect();
     files.sort();
     files

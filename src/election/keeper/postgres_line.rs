@@ -14,7 +14,7 @@ use crate::election::term::{self, EventKind, Installation, Obstacle, TermError, 
 use crate::election::timing::Timings;
 use crate::election::{FencingToken, LeaseName, Owner};
 use crate::supervisor;
-use crate::telemetry::{self, Dependency, ErrorKind};
+use crate::telemetry::{self, Dependency, ErrorKind, event};
 
 /// A call that an election waits for.
 #[derive(Debug)]
@@ -91,16 +91,20 @@ fn installed(answer: Result<Installation, TermError>) -> (Installed, Option<term
     match answer {
         Ok(Installation::Installed(term)) => (Installed::Done, Some(term)),
         Ok(Installation::Refused { installed }) => {
-            tracing::warn!(installed = installed.token.get(), "the term was refused: one as high is installed");
+            tracing::warn!(
+                event = event::INSTALL_REFUSED,
+                installed = installed.token.get(),
+                "the term was refused: one as high is installed"
+            );
             (Installed::Refused, None)
         }
         Ok(Installation::Blocked) => (Installed::Blocked, None),
         Ok(Installation::Impossible(sentence)) => {
-            tracing::error!("{sentence}");
+            tracing::error!(event = event::INSTALL_IMPOSSIBLE, "{sentence}");
             (Installed::Refused, None)
         }
         Err(error) => {
-            tracing::warn!("the term could not be installed: {error}");
+            tracing::warn!(event = event::INSTALL_FAILED, error = %error, "the term could not be installed");
             (Installed::Failed, None)
         }
     }
@@ -159,6 +163,7 @@ impl Asker {
             Ok(eviction) => {
                 telemetry::evicted(eviction.evicted);
                 tracing::warn!(
+                    event = event::EVICTED,
                     token = token.get(),
                     evicted = eviction.evicted,
                     out_of_reach = eviction.out_of_reach,
@@ -178,10 +183,12 @@ impl Asker {
                     trust_left: None,
                 };
                 if let Err(error) = self.store.record(&entry).await {
-                    tracing::warn!("the eviction could not be written down: {error}");
+                    tracing::warn!(event = event::HISTORY_FAILED, kind = entry.kind.as_str(), error = %error, "the eviction could not be written down");
                 }
             }
-            Err(error) => tracing::warn!("the sessions of an older term could not be ended: {error}"),
+            Err(error) => {
+                tracing::warn!(event = event::EVICTION_FAILED, error = %error, "an older term's sessions could not be ended");
+            }
         }
     }
 }
@@ -201,9 +208,9 @@ impl Look {
             tokio::select! {
                 biased;
                 entry = entries.recv() => match entry {
-                    Some(Entry::Event(event)) => {
-                        if let Err(error) = self.store.record(&event).await {
-                            tracing::warn!(kind = event.kind.as_str(), "history could not be written: {error}");
+                    Some(Entry::Event(entry)) => {
+                        if let Err(error) = self.store.record(&entry).await {
+                            tracing::warn!(event = event::HISTORY_FAILED, kind = entry.kind.as_str(), error = %error, "history could not be written");
                         }
                     }
                     Some(Entry::Last(done)) => {

@@ -11,7 +11,7 @@ use crate::election::lease::{Acquisition, Lease, LeaseError, Renewal};
 use crate::election::reason::{ElectionOutcome, RenewalOutcome};
 use crate::election::timing::Timings;
 use crate::election::{FencingToken, Owner};
-use crate::telemetry::{self, Dependency, ErrorKind};
+use crate::telemetry::{self, Dependency, ErrorKind, event};
 
 /// A question about the lease.
 #[derive(Debug)]
@@ -86,6 +86,7 @@ fn acquired(answer: &Result<Acquisition, LeaseError>, floor: u64) -> (ElectionOu
         Ok(Acquisition::Won { token, raised, .. }) => {
             if *raised {
                 tracing::warn!(
+                    event = event::COUNTER_RAISED,
                     floor,
                     "Redis had lost its counter of tokens; it goes on from the term that Postgres holds"
                 );
@@ -94,7 +95,11 @@ fn acquired(answer: &Result<Acquisition, LeaseError>, floor: u64) -> (ElectionOu
         }
         Ok(Acquisition::Held { left, mended, holder }) => {
             if *mended {
-                tracing::warn!(holder, "the lease had no end and was given one: somebody wrote it by hand");
+                tracing::warn!(
+                    event = event::LEASE_MENDED,
+                    holder,
+                    "the lease had no end and was given one: somebody wrote it by hand"
+                );
             }
             (ElectionOutcome::Held, Acquired::Held { left: *left })
         }
@@ -107,7 +112,7 @@ fn renewed(answer: &Result<Renewal, LeaseError>) -> (RenewalOutcome, Renewed) {
     match answer {
         Ok(Renewal::Kept) => (RenewalOutcome::Ok, Renewed::Kept),
         Ok(Renewal::Lost { holder }) => {
-            tracing::warn!(holder, "Redis says that the lease is not ours any more");
+            tracing::warn!(event = event::LEASE_LOST, holder, "Redis says that the lease is not ours any more");
             (RenewalOutcome::Lost, Renewed::Lost)
         }
         Err(LeaseError::Late { .. }) => (RenewalOutcome::Timeout, Renewed::Failed),

@@ -1,0 +1,105 @@
+//! The commands about the day: what people ask for, and what they read.
+
+#![expect(clippy::expect_used, reason = "a test says what it could not go on without")]
+
+mod support;
+
+use std::process::Output;
+
+use assert_cmd::Command;
+use serde_json::Value;
+use support::day::{DATE, Site};
+
+/// Runs the binary on a site. Not on this runtime's threads: the leader works on them meanwhile.
+async fn counterfoil(site: &Site, arguments: &[&str]) -> Output {
+    let mut command = Command::cargo_bin("counterfoil").expect("the binary");
+    command
+        .current_dir(site.folder.path())
+        .env_clear()
+        .env("USER", "somebody")
+        .env("COUNTERFOIL__POSTGRES__URL", site.database.url())
+        .args(arguments);
+    counterfoil::supervisor::blocking(move || command.output().expect("it ran")).await
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_str(&text(output)).expect("JSON")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_day_is_read_as_text_and_as_json() {
+    let site = Site::of_the_example().await;
+    assert_eq!(text(&counterfoil(&site, &["runs"]).await), "No date was recorded yet.\n");
+    let mut runner = site.lead(1, "a").await;
+    site.day(&mut runner).await;
+
+    let runs = json(&counterfoil(&site, &["runs", "--json"]).await);
+    assert_eq!(runs[0]["business_date"], DATE);
+    assert_eq!(runs[0]["status"], "complete");
+    assert_eq!(runs[0]["digest"], site.in_memory().digest.to_string());
+    assert_eq!(runs[0]["accounts"][0]["account"], "europe");
+    let told = text(&counterfoil(&site, &["runs", "--date", DATE]).await);
+    assert!(told.starts_with(&format!("{DATE}  complete")), "{told}");
+    assert!(told.contains("    operating    closed    "), "{told}");
+
+    let breaks = json(&counterfoil(&site, &["breaks", "--json"]).await);
+    let breaks = breaks.as_array().expect("an array");
+    assert_eq!(i64::try_from(breaks.len()).expect("few"), site.count("SELECT count(*) FROM counterfoil.break").await);
+    let ages: Vec<i64> = breaks.iter().filter_map(|open| open["age_business_days"].as_i64()).collect();
+    assert!(ages.is_sorted_by(|a, b| a >= b), "oldest first: {ages:?}");
+    assert!(breaks.iter().all(|open| open["amount"].as_str().is_some_and(|amount| amount.contains('.'))));
+    let fees =
+        json(&counterfoil(&site, &["breaks", "--json", "--account", "europe", "--class", "missing-in-bank"]).await);
+    for open in fees.as_array().expect("an array") {
+        assert_eq!((&open["account"], &open["class"]), (&"europe".into(), &"MISSING_IN_BANK".into()));
+    }
+    let wrong = counterfoil(&site, &["breaks", "--class", "nonsense"]).await;
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+    assert!(text(&counterfoil(&site, &["breaks"]).await).contains("account"));
+
+    let report = counterfoil(&site, &["report", "--date", DATE, "--account", "europe"]).await;
+    let published = std::fs::read(site.path(&format!("outbox/{DATE}/europe/r0.txt"))).expect("published");
+    assert_eq!(report.stdout, published);
+    let summary = json(&counterfoil(&site, &["report", "--json"]).await);
+    assert_eq!(summary["counts"]["closed"], 3);
+    let none = counterfoil(&site, &["report", "--date", "2026-11-20"]).await;
+    assert_eq!(none.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("counterfoil runs --date 2026-11-20"), "{none:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_date_is_asked_for_answered_and_waited_for() {
+    let site = Site::of_the_example().await;
+    let paused = json(&counterfoil(&site, &["pause", "--reason", "audit", "--json"]).await);
+    assert_eq!(paused, serde_json::json!({ "paused": true, "changed": true }));
+    assert_eq!(text(&counterfoil(&site, &["pause"]).await), "The planner rests already.\n");
+
+    let nobody = counterfoil(&site, &["run", "--date", DATE, "--wait", "--timeout", "1s"]).await;
+    assert_eq!(nobody.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&nobody.stderr).contains("does a replica lead?"), "{nobody:?}");
+
+    let mut runner = site.lead(1, "a").await;
+    let asked = counterfoil(&site, &["run", "--date", DATE, "--wait", "--json"]);
+    let work = async {
+        loop {
+            runner.pass().await.expect("a pass");
+            site.clock.advance(std::time::Duration::from_secs(11));
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        }
+    };
+    let asked = tokio::select! {
+        asked = asked => asked,
+        () = work => unreachable!("it works for ever"),
+    };
+    let asked = json(&asked);
+    assert_eq!((&asked["accepted"], &asked["status"]), (&true.into(), &"complete".into()));
+    let unreasoned = counterfoil(&site, &["run", "--date", DATE, "--skip", "europe"]).await;
+    assert_eq!(unreasoned.status.code(), Some(2), "a reason is needed");
+    assert_eq!(text(&counterfoil(&site, &["resume"]).await), "The planner works again.\n");
+    assert_eq!(site.count("SELECT count(*) FROM counterfoil.planner_pause WHERE actor = 'somebody'").await, 2);
+}

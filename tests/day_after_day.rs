@@ -1,0 +1,316 @@
+//! Day after day: carried lines, late lines, entries that change, gaps that fill. One account, on a real Postgres.
+
+#![expect(clippy::expect_used, reason = "a test says what it could not go on without")]
+
+mod support;
+
+use std::fmt::Write as _;
+
+use support::day::Site;
+
+const SETTINGS: &str = r#"
+[schedule]
+cron = "0 6 * * 1-5"
+timezone = "UTC"
+deadline = "10:00"
+
+[[accounts]]
+id = "main"
+bank = "001"
+number = "1234-5"
+currency = "BRL"
+opening = { date = 2026-11-06, bank = "1000.00", book = "950.00", items = "items.csv" }
+"#;
+/// Friday evening: one deposit that the books do not have.
+const ITEMS: &str = "side,id,date,amount,reference,reference_type,counterparty,description\n\
+                     bank,OPEN-1,2026-11-06,50.00,,,,Unexplained deposit\n";
+
+/// (date, minor units, document, text)
+type Row<'a> = (&'a str, i64, &'a str, &'a str);
+
+fn decimal(minor: i64) -> String {
+    let sign = if minor < 0 { "-" } else { "" };
+    format!("{sign}{}.{:02}", minor.abs() / 100, minor.abs() % 100)
+}
+
+/// An OFX download of the days `from` to `to`, that are over, with its balance at their end.
+fn ofx(from: &str, to: &str, as_of: &str, balance: i64, rows: &[Row<'_>]) -> String {
+    let bare = |date: &str| date.replace('-', "");
+    let mut text = format!(
+        "OFXHEADER:100\nDATA:OFXSGML\nVERSION:102\nSECURITY:NONE\nENCODING:USASCII\nCHARSET:1252\nCOMPRESSION:NONE\n\
+         OLDFILEUID:NONE\nNEWFILEUID:NONE\n\n<OFX><SIGNONMSGSRSV1><SONRS><STATUS><CODE>0<SEVERITY>INFO</STATUS>\
+         <DTSERVER>{as_of}<LANGUAGE>POR</SONRS></SIGNONMSGSRSV1>\n<BANKMSGSRSV1><STMTTRNRS><TRNUID>1<STATUS><CODE>0\
+         <SEVERITY>INFO</STATUS><STMTRS><CURDEF>BRL<BANKACCTFROM><BANKID>001<ACCTID>1234-5<ACCTTYPE>CHECKING\
+         </BANKACCTFROM><BANKTRANLIST><DTSTART>{from}<DTEND>{to}\n",
+        as_of = bare(as_of),
+        from = bare(from),
+        to = bare(to),
+    );
+    for (at, (date, minor, document, memo)) in rows.iter().enumerate() {
+        let kind = if *minor < 0 { "DEBIT" } else { "CREDIT" };
+        let (posted, amount) = (bare(date), decimal(*minor));
+        writeln!(
+            text,
+            "<STMTTRN><TRNTYPE>{kind}<DTPOSTED>{posted}<TRNAMT>{amount}<FITID>{to}{at}<CHECKNUM>{document}<MEMO>{memo}</STMTTRN>"
+        )
+        .expect("a string");
+    }
+    writeln!(
+        text,
+        "</BANKTRANLIST><LEDGERBAL><BALAMT>{}<DTASOF>{}</LEDGERBAL></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>",
+        decimal(balance),
+        bare(as_of)
+    )
+    .expect("a string");
+    text
+}
+
+/// (id, date, minor units, reference, text)
+fn book(rows: &[(&str, &str, i64, &str, &str)]) -> String {
+    let mut text = "id,account,date,amount,currency,reference,counterparty,description,group\n".to_owned();
+    for (id, date, minor, reference, description) in rows {
+        writeln!(text, "{id},main,{date},{},BRL,{reference},,{description},", decimal(*minor)).expect("a string");
+    }
+    text
+}
+
+fn balance(date: &str, minor: i64) -> String {
+    format!("account,date,currency,closing\nmain,{date},BRL,{}\n", decimal(minor))
+}
+
+async fn site() -> Site {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["inbox/bank", "inbox/book"] {
+        std::fs::create_dir_all(folder.path().join(name)).expect("made");
+    }
+    std::fs::write(folder.path().join("counterfoil.toml"), SETTINGS).expect("written");
+    std::fs::write(folder.path().join("items.csv"), ITEMS).expect("written");
+    let database = counterfoil::scratch::postgres::migrated().await.expect("a migrated database");
+    Site::over(folder, database, "2026-11-09T05:00:00Z")
+}
+
+fn put(site: &Site, name: &str, text: &str) {
+    std::fs::write(site.path("inbox").join(name), text).expect("written");
+}
+
+/// The morning after `date`, under a leader of its own.
+async fn morning(site: &Site, number: u64, now: &str) {
+    site.clock.set_wall(now.parse().expect("an instant"));
+    let mut runner = site.lead(number, "a").await;
+    site.day(&mut runner).await;
+}
+
+async fn statuses(site: &Site) -> Vec<(String, String)> {
+    site.states().await.into_iter().map(|(_, date, status, _)| (date, status)).collect()
+}
+
+/// Open lines of a day: side, line's text, class, first seen, late.
+async fn open(site: &Site) -> Vec<(String, String, String, String, bool)> {
+    site.rows(
+        "SELECT b.business_date::text, coalesce(l.description, e.description, b.line), b.class, b.first_seen::text, b.late \
+         FROM counterfoil.break b LEFT JOIN counterfoil.bank_line l ON b.side = 'bank' AND l.id = b.line \
+         LEFT JOIN (SELECT DISTINCT ON (id) * FROM counterfoil.book_line ORDER BY id, revision DESC) e \
+           ON b.side = 'book' AND e.id = b.line \
+         ORDER BY 1, 2",
+    )
+    .await
+}
+
+/// Proofs that failed, and those of the day that could not be made. (An OFX file states no opening: P1 of it never can.)
+async fn failed_proofs(site: &Site) -> Vec<(String, String, String, String)> {
+    site.rows("SELECT business_date::text, id, left_side, right_side FROM counterfoil.proof WHERE status = 'failed' OR status = 'unprovable' AND id <> 'P1'")
+        .await
+}
+
+fn of<'a>(rows: &'a [(String, String, String, String, bool)], date: &str) -> Vec<(&'a str, &'a str, &'a str, bool)> {
+    rows.iter().filter(|row| row.0 == date).map(|row| (row.1.as_str(), row.2.as_str(), row.3.as_str(), row.4)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn open_lines_are_carried_forward_until_they_match_and_every_proof_holds_each_day() {
+    let site = site().await;
+    // Monday: the bank pays a supplier that the books have; a deposit that they have not; a cheque only they have.
+    put(
+        &site,
+        "bank/mon.ofx",
+        &ofx(
+            "2026-11-07",
+            "2026-11-09",
+            "2026-11-10",
+            100_000 - 20_000 + 7_500,
+            &[
+                ("2026-11-09", -20_000, "901001", "PAYMENT SUPPLIER ALPHA"),
+                ("2026-11-09", 7_500, "901002", "DEPOSIT BETA"),
+            ],
+        ),
+    );
+    put(
+        &site,
+        "book/mon.csv",
+        &book(&[
+            ("B1", "2026-11-09", -20_000, "901001", "Supplier Alpha"),
+            ("B2", "2026-11-09", -3_000, "901003", "Cheque Gamma"),
+        ]),
+    );
+    put(&site, "book/mon-balance.csv", &balance("2026-11-09", 95_000 - 20_000 - 3_000));
+    morning(&site, 1, "2026-11-10T06:00:00Z").await;
+    assert_eq!(statuses(&site).await, [("2026-11-09".to_owned(), "closed".to_owned())]);
+    let lines = open(&site).await;
+    assert_eq!(
+        of(&lines, "2026-11-09").iter().map(|row| (row.0, row.2)).collect::<Vec<_>>(),
+        [("Cheque Gamma", "2026-11-09"), ("DEPOSIT BETA", "2026-11-09"), ("OPEN-1", "2026-11-06")]
+    );
+
+    // Tuesday: the cheque is cashed, the books catch up with the deposit. Another leader.
+    put(
+        &site,
+        "bank/tue.ofx",
+        &ofx(
+            "2026-11-10",
+            "2026-11-10",
+            "2026-11-11",
+            87_500 - 3_000,
+            &[("2026-11-10", -3_000, "901003", "CHEQUE GAMMA")],
+        ),
+    );
+    put(&site, "book/tue.csv", &book(&[("B3", "2026-11-10", 7_500, "901002", "Beta")]));
+    put(&site, "book/tue-balance.csv", &balance("2026-11-10", 72_000 + 7_500));
+    morning(&site, 2, "2026-11-11T06:00:00Z").await;
+    assert_eq!(statuses(&site).await.len(), 2);
+    assert_eq!(of(&open(&site).await, "2026-11-10").iter().map(|row| row.0).collect::<Vec<_>>(), ["OPEN-1"]);
+    assert_eq!(failed_proofs(&site).await, []);
+    assert_eq!(site.count("SELECT count(*) FROM counterfoil.match_leg WHERE consumes").await, 6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_for_a_closed_day_enters_the_open_one_marked_late() {
+    let site = site().await;
+    put(
+        &site,
+        "bank/mon.ofx",
+        &ofx("2026-11-07", "2026-11-09", "2026-11-10", 99_000, &[("2026-11-09", -1_000, "901001", "FIRST")]),
+    );
+    put(&site, "book/mon.csv", &book(&[("B1", "2026-11-09", -1_000, "901001", "First")]));
+    put(&site, "book/mon-balance.csv", &balance("2026-11-09", 94_000));
+    morning(&site, 1, "2026-11-10T06:00:00Z").await;
+    // The bank reworks Monday: another movement, and one that takes it back, in a longer download; the books add one too.
+    put(
+        &site,
+        "bank/tue.ofx",
+        &ofx(
+            "2026-11-07",
+            "2026-11-10",
+            "2026-11-11",
+            98_500,
+            &[
+                ("2026-11-09", -1_000, "901001", "FIRST"),
+                ("2026-11-09", 700, "901008", "FORGOTTEN IN"),
+                ("2026-11-09", -700, "901009", "FORGOTTEN OUT"),
+                ("2026-11-10", -500, "901002", "SECOND"),
+            ],
+        ),
+    );
+    put(
+        &site,
+        "book/tue.csv",
+        &book(&[("B2", "2026-11-10", -500, "901002", "Second"), ("B9", "2026-11-09", -900, "901010", "Backdated")]),
+    );
+    put(&site, "book/tue-balance.csv", &balance("2026-11-10", 94_000 - 500 - 900));
+    morning(&site, 2, "2026-11-11T06:00:00Z").await;
+    let lines = open(&site).await;
+    assert_eq!(of(&lines, "2026-11-09"), [("OPEN-1", "MISSING_IN_BOOK", "2026-11-06", false)]);
+    let tuesday: Vec<_> = of(&lines, "2026-11-10").into_iter().map(|row| (row.0, row.2, row.3)).collect();
+    assert_eq!(
+        tuesday,
+        [
+            ("Backdated", "2026-11-10", true),
+            ("FORGOTTEN IN", "2026-11-10", true),
+            ("FORGOTTEN OUT", "2026-11-10", true),
+            ("OPEN-1", "2026-11-06", false)
+        ]
+    );
+    assert_eq!(failed_proofs(&site).await, []);
+    assert_eq!(site.count("SELECT count(*) FROM counterfoil.bank_line").await, 4, "FIRST came twice, and is one line");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_entry_that_comes_again_with_other_content_undoes_its_match_and_lines_are_matched_anew() {
+    let site = site().await;
+    put(
+        &site,
+        "bank/mon.ofx",
+        &ofx("2026-11-07", "2026-11-09", "2026-11-10", 99_000, &[("2026-11-09", -1_000, "901001", "FIRST")]),
+    );
+    put(&site, "book/mon.csv", &book(&[("B1", "2026-11-09", -1_000, "901001", "First")]));
+    put(&site, "book/mon-balance.csv", &balance("2026-11-09", 94_000));
+    morning(&site, 1, "2026-11-10T06:00:00Z").await;
+    assert_eq!(site.count("SELECT count(*) FROM counterfoil.match_leg WHERE consumes").await, 2);
+    // The entry was of another amount after all; and another one takes its place.
+    put(&site, "bank/tue.ofx", &ofx("2026-11-10", "2026-11-10", "2026-11-11", 99_000, &[]));
+    put(
+        &site,
+        "book/tue.csv",
+        &book(&[
+            ("B1", "2026-11-10", -1_200, "901777", "First as corrected"),
+            ("B2", "2026-11-10", -1_000, "901001", "The payment itself"),
+        ]),
+    );
+    put(&site, "book/tue-balance.csv", &balance("2026-11-10", 94_000 + 1_000 - 1_200 - 1_000));
+    site.database.mark_throwaway().await.expect("marked");
+    // Killed between the steps, too: what the first one saw, the later ones must see.
+    let mut hold = site.database.hold("match:committed").await.expect("held");
+    site.clock.set_wall("2026-11-11T06:00:00Z".parse().expect("an instant"));
+    let mut runner = site.lead(2, "a").await;
+    tokio::select! {
+        _ = site.day(&mut runner) => unreachable!("nothing was held"),
+        reached = hold.reached(std::time::Duration::from_secs(60)) => assert!(reached.expect("looked").is_some()),
+    }
+    drop(runner);
+    hold.release().await.expect("released");
+    morning(&site, 3, "2026-11-11T06:00:20Z").await;
+    assert_eq!(statuses(&site).await.len(), 2, "{:?}", site.states().await);
+    assert_eq!(failed_proofs(&site).await, []);
+    let matches: Vec<(String, String, Option<String>)> = site
+        .rows("SELECT business_date::text, status, undone_by::text FROM counterfoil.match WHERE status <> 'suggested' ORDER BY 1")
+        .await;
+    assert_eq!(
+        matches,
+        [
+            ("2026-11-09".to_owned(), "undone".to_owned(), Some("2026-11-10".to_owned())),
+            ("2026-11-10".to_owned(), "confirmed".to_owned(), None)
+        ]
+    );
+    let tuesday: Vec<_> = open(&site).await;
+    let tuesday: Vec<_> = of(&tuesday, "2026-11-10").into_iter().map(|row| row.0).collect();
+    assert_eq!(tuesday, ["First as corrected", "OPEN-1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_that_came_before_its_predecessor_is_held_and_taken_in_when_the_gap_fills() {
+    let site = site().await;
+    let tuesday = ofx("2026-11-10", "2026-11-10", "2026-11-11", 98_500, &[("2026-11-10", -500, "901002", "SECOND")]);
+    put(&site, "bank/tue.ofx", &tuesday);
+    put(
+        &site,
+        "book/books.csv",
+        &book(&[("B1", "2026-11-09", -1_000, "901001", "First"), ("B2", "2026-11-10", -500, "901002", "Second")]),
+    );
+    put(&site, "book/mon-balance.csv", &balance("2026-11-09", 94_000));
+    put(&site, "book/tue-balance.csv", &balance("2026-11-10", 93_500));
+    morning(&site, 1, "2026-11-11T06:00:00Z").await;
+    let waiting = [("2026-11-09".to_owned(), "waiting".to_owned()), ("2026-11-10".to_owned(), "waiting".to_owned())];
+    assert_eq!(statuses(&site).await, waiting);
+    assert_eq!(site.count("SELECT count(*) FROM counterfoil.source_bytes").await, 1, "its bytes are kept");
+    // The inbox is emptied, as its owner may; then Monday's statement comes.
+    std::fs::remove_file(site.path("inbox/bank/tue.ofx")).expect("removed");
+    put(
+        &site,
+        "bank/mon.ofx",
+        &ofx("2026-11-07", "2026-11-09", "2026-11-10", 99_000, &[("2026-11-09", -1_000, "901001", "FIRST")]),
+    );
+    morning(&site, 2, "2026-11-11T06:10:00Z").await;
+    let closed = [("2026-11-09".to_owned(), "closed".to_owned()), ("2026-11-10".to_owned(), "closed".to_owned())];
+    assert_eq!(statuses(&site).await, closed, "{:?}", site.states().await);
+    assert_eq!(failed_proofs(&site).await, []);
+    assert_eq!(site.count("SELECT count(*) FROM counterfoil.source_bytes").await, 0, "and go when nothing waits");
+}

@@ -78,7 +78,7 @@ async fn be_a_replica(node: &str) {
                 Ok(Outcome::Committed(()) | Outcome::AlreadyDone { .. }) => {}
                 Err(WriteError::Fenced(fenced)) => {
                     say(&format!("refused {token}: {fenced}"));
-                    tenure.was_refused();
+                    tenure.was_refused(fenced.to_string());
                     break;
                 }
                 Err(other) => say(&format!("passing {token}: {other}")),

@@ -363,7 +363,15 @@ impl Desk {
 
     fn on_said(&mut self, word: Said) {
         match word {
-            Said::Refused(token) => self.step(Event::WriteRefused { token }),
+            Said::Refused(owner, token, verdict) => {
+                self.write_down(term::Event {
+                    token: Some(token),
+                    owner: Some(owner),
+                    detail: Some(verdict),
+                    ..self.entry(EventKind::Refusal)
+                });
+                self.step(Event::WriteRefused { token });
+            }
             Said::Stopped(token) => {
                 self.stopped = Some(token);
                 self.step(Event::WorkStopped { token });

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::FencingToken;
 use super::term::Term;
+use super::{FencingToken, Owner};
 use crate::clock::Clock;
 use crate::instant::Boot;
 
@@ -69,12 +69,12 @@ pub struct OpenStep {
 }
 
 /// What the work says to the keeper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Said {
     /// No work of this term is alive.
     Stopped(FencingToken),
-    /// Postgres refused a write of this term.
-    Refused(FencingToken),
+    /// Postgres refused a write of this term, in these words.
+    Refused(Owner, FencingToken, String),
 }
 
 // === impl Tenure ===
@@ -111,10 +111,11 @@ impl Tenure {
         &self.progress
     }
 
-    /// Says that Postgres refused a write of this term: the replica steps down, as *fenced*.
-    pub fn was_refused(&self) {
+    /// Says that Postgres refused a write of this term, and in which words: they are written into the history, and the
+    /// replica steps down, as *fenced*.
+    pub fn was_refused(&self, verdict: impl Into<String>) {
         // The keeper is gone only when the process ends.
-        let _ = self.said.send(Said::Refused(self.term.token()));
+        let _ = self.said.send(Said::Refused(self.term.owner().clone(), self.term.token(), verdict.into()));
     }
 }
 

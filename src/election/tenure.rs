@@ -4,7 +4,7 @@
 //! that none is, and that none will write again. So a work side that returns early, fails or panics says so too.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::mpsc;
@@ -25,6 +25,8 @@ pub struct Tenure {
     trust: Trust,
     progress: Progress,
     said: mpsc::UnboundedSender<Said>,
+    /// Set by the first refusal: the others say the same.
+    refused: AtomicBool,
     /// Counts the tenures that are alive in this process.
     alive: Arc<AtomicUsize>,
 }
@@ -88,7 +90,8 @@ impl Tenure {
         alive: Arc<AtomicUsize>,
     ) -> Self {
         alive.fetch_add(1, Ordering::SeqCst);
-        Self { term: Arc::new(term), stop: CancellationToken::new(), trust, progress, said, alive }
+        let refused = AtomicBool::new(false);
+        Self { term: Arc::new(term), stop: CancellationToken::new(), trust, progress, said, refused, alive }
     }
 
     /// The right to write.
@@ -114,6 +117,9 @@ impl Tenure {
     /// Says that Postgres refused a write of this term, and in which words: they are written into the history, and the
     /// replica steps down, as *fenced*.
     pub fn was_refused(&self, verdict: impl Into<String>) {
+        if self.refused.swap(true, Ordering::SeqCst) {
+            return;
+        }
         // The keeper is gone only when the process ends.
         let _ = self.said.send(Said::Refused(self.term.owner().clone(), self.term.token(), verdict.into()));
     }

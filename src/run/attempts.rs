@@ -130,6 +130,23 @@ impl Hand {
         Ok(value)
     }
 
+    /// Counts a refusal of the term where it was met, and tells of it.
+    fn counted(&self, error: RunError, operation: WriteOperation) -> RunError {
+        if let RunError::Fenced(fenced) = &error {
+            metrics::fencing_rejection(operation);
+            tracing::error!(
+                event = event::WRITE_REFUSED,
+                operation = crate::telemetry::Label::value(operation),
+                token = %fenced.own,
+                installed = fenced.installed.map(crate::election::FencingToken::get),
+                error = %fenced,
+                "Postgres refused this term's write"
+            );
+            (self.tools.reins.refused)(fenced);
+        }
+        error
+    }
+
     /// Writes something that is no step, and that may be repeated.
     pub(super) async fn record<T>(
         &mut self,
@@ -139,7 +156,7 @@ impl Hand {
         self.writing.store(true, Ordering::SeqCst);
         let written = self.fence.record(async |transaction| Ok(work(transaction.sql()).await?)).await;
         self.writing.store(false, Ordering::SeqCst);
-        written.map_err(|error| counted(error.into(), operation))
+        written.map_err(|error| self.counted(error.into(), operation))
     }
 
     /// Commits a step's writes with its checkpoint.
@@ -153,7 +170,7 @@ impl Hand {
         let written = self.fence.write(checkpoint, async |transaction| Ok(work(transaction.sql()).await?)).await;
         self.writing.store(false, Ordering::SeqCst);
         written.map_err(|error| match StepError::from(error) {
-            StepError::Run(error) => StepError::Run(counted(error, operation)),
+            StepError::Run(error) => StepError::Run(self.counted(error, operation)),
             attempt @ StepError::Attempt(_) => attempt,
         })
     }
@@ -235,22 +252,6 @@ async fn told_to_end(stop: &CancellationToken, writing: &AtomicBool) {
     while writing.load(Ordering::SeqCst) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-}
-
-/// Counts a refusal of the term where it was met.
-fn counted(error: RunError, operation: WriteOperation) -> RunError {
-    if let RunError::Fenced(fenced) = &error {
-        metrics::fencing_rejection(operation);
-        tracing::error!(
-            event = event::WRITE_REFUSED,
-            operation = crate::telemetry::Label::value(operation),
-            token = %fenced.own,
-            installed = fenced.installed.map(crate::election::FencingToken::get),
-            error = %fenced,
-            "Postgres refused this term's write"
-        );
-    }
-    error
 }
 
 fn operation(step: &str) -> WriteOperation {

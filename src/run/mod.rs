@@ -46,6 +46,8 @@ pub struct Reins {
     pub leads: Arc<dyn Fn() -> bool + Send + Sync>,
     /// Where open steps show that they get on.
     pub progress: Progress,
+    /// Told where Postgres refuses a write of the term, whether or not the term was told to end already.
+    pub refused: Arc<dyn Fn(&Fenced) + Send + Sync>,
 }
 
 /// Why the work of a term ended before there was nothing left to do.
@@ -91,11 +93,13 @@ impl Reins {
     /// Of a tenure. It lives as long as these do: the lease is not released while somebody holds them.
     pub fn of(tenure: &Arc<Tenure>) -> Self {
         let asked = Arc::clone(tenure);
+        let told = Arc::clone(tenure);
         Self {
             term: Arc::clone(tenure.term()),
             stop: tenure.stop().clone(),
             leads: Arc::new(move || asked.leads()),
             progress: tenure.progress().clone(),
+            refused: Arc::new(move |verdict| told.was_refused(verdict.to_string())),
         }
     }
 }

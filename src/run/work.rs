@@ -10,8 +10,8 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio_util::sync::CancellationToken;
 
+use super::Reins;
 use super::runner::{Bench, Runner};
-use super::{Reins, RunError};
 use crate::election::tenure::Tenure;
 use crate::schedule::bell::Bell;
 use crate::telemetry::{CronTick, event, metrics};
@@ -51,8 +51,5 @@ async fn lead(bench: &Bench, tenure: Tenure, bell: &mut Bell) {
     tracing::info!(event = event::WORK_BEGAN, token = token.get(), "work begins");
     // The runner ends here, and with it every session of the term; the tenure ends after it.
     let ended = Runner::new(bench.clone(), Reins::of(&tenure)).lead(bell).await;
-    if let RunError::Fenced(verdict) = &ended {
-        tenure.was_refused(verdict.to_string());
-    }
     tracing::info!(event = event::WORK_ENDED, token = token.get(), reason = %ended, "work has stopped");
 }

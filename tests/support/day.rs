@@ -166,6 +166,7 @@ pub fn reins(term: &Arc<Term>, clock: &ManualClock) -> Reins {
         stop: CancellationToken::new(),
         leads: Arc::new(|| true),
         progress: Progress::new(Arc::new(clock.clone())),
+        refused: Arc::new(|_| {}),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The scenario, scene by scene, and the verdict.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -126,9 +127,7 @@ async fn scenes(stage: &mut Stage, verdict: &mut Verdict) -> anyhow::Result<()> 
     judge_steps(&steps, &first, &second, &third, verdict);
 
     scene("What finance reads in the morning");
-    let summary = stage.folder().join("outbox").join(&day).join("summary.txt");
-    let text = std::fs::read_to_string(&summary).with_context(|| format!("cannot read {}", summary.display()))?;
-    indented(&text);
+    indented(&published(&stage.folder().join("outbox").join(&day).join("summary.txt")).await?);
 
     scene("The same files, reconciled in memory");
     let inbox = |side: &str| stage.folder().join("inbox").join(side).display().to_string();
@@ -142,6 +141,19 @@ async fn scenes(stage: &mut Stage, verdict: &mut Verdict) -> anyhow::Result<()> 
     say(&format!("  by three leaders     {by_three}"));
     verdict.claim(!by_three.is_empty() && in_memory == by_three, "the digests are equal".to_owned());
     Ok(())
+}
+
+/// Waits until a file is published: that comes after the commit that completes the run.
+async fn published(file: &Path) -> anyhow::Result<String> {
+    let look = async {
+        loop {
+            if let Ok(text) = std::fs::read_to_string(file) {
+                return text;
+            }
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, look).await.with_context(|| format!("{} was not published", file.display()))
 }
 
 /// Waits until a woken replica says itself that it follows; what it says at last, if it does not.

@@ -36,8 +36,8 @@ fn line(minor: i64) -> BankLine {
     }
 }
 
-fn balance(minor: i64) -> Option<Balance> {
-    Some(Balance { amount: brl(minor), date: Some(day(10)) })
+fn balance(minor: i64) -> Balance {
+    Balance { amount: brl(minor), date: Some(day(10)) }
 }
 
 fn statement(opening: Option<i64>, lines: Vec<BankLine>, closing: Option<i64>) -> Statement {
@@ -49,8 +49,8 @@ fn statement(opening: Option<i64>, lines: Vec<BankLine>, closing: Option<i64>) -
         from: day(10),
         to: day(10),
         complete_through: Some(day(10)),
-        opening: opening.and_then(balance),
-        closing: closing.and_then(balance),
+        opening: opening.map(balance),
+        closing: closing.map(balance),
         markers: vec![],
         lines,
         totals: vec![],
@@ -134,7 +134,7 @@ fn a_closing_of_a_later_day_disproves_nothing() {
     statement.closing = Some(Balance { amount: brl(1_500), ..statement.closing.unwrap() });
     assert_eq!(prove(&statement).status, ProofStatus::Proved);
     // With a stated opening, the closing is the one after its lines, whatever it is dated.
-    statement.opening = balance(1_000);
+    statement.opening = Some(balance(1_000));
     statement.closing = Some(Balance { amount: brl(1_501), ..statement.closing.unwrap() });
     assert_eq!(prove(&statement).status, ProofStatus::Failed);
 }

@@ -23,7 +23,7 @@ use support::{BOUND, lease, owner, token};
 const SITE: &str = "NO_WORK_LOST_SITE";
 const POSTGRES: &str = "NO_WORK_LOST_POSTGRES";
 const NOW: &str = "2026-11-28T09:00:00Z";
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The process that is killed; where no site is given, there is nothing to do.
 #[tokio::test(flavor = "multi_thread")]

@@ -263,7 +263,7 @@ async fn an_entry_that_comes_again_with_other_content_undoes_its_match_and_lines
     let mut runner = site.lead(2, "a").await;
     tokio::select! {
         _ = site.day(&mut runner) => unreachable!("nothing was held"),
-        reached = hold.reached(std::time::Duration::from_secs(60)) => assert!(reached.expect("looked").is_some()),
+        reached = hold.reached(std::time::Duration::from_mins(1)) => assert!(reached.expect("looked").is_some()),
     }
     drop(runner);
     hold.release().await.expect("released");

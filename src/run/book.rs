@@ -29,7 +29,7 @@ struct Part<'a> {
 
 /// Takes in a book file. Says nothing of one that is known already.
 pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<Option<Tried<()>>, RunError> {
-    let judged_by = desk.judged_by();
+    let judged_by = desk.judged_by.as_str();
     let known = hand.read(async |session| files::known(session, &file.sha256).await).await?;
     let hex = hex(&file.sha256);
     let key = match known {
@@ -75,7 +75,7 @@ pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<
                 status,
                 waiting: unknown && status == "accepted",
                 diagnostics: shown(&diagnostics),
-                judged_by: judged_by.clone(),
+                judged_by: judged_by.to_owned(),
             };
             let stored = hand
                 .commit(&checkpoint, async |sql| {

@@ -38,6 +38,8 @@ pub struct Desk {
     pub parallel: usize,
     /// How often a step is tried.
     pub step_attempts: u32,
+    /// Settings and engine, as a fingerprint: a file that was not taken is judged again when it changes.
+    pub judged_by: String,
     /// How long a step that failed waits before it is tried again; doubled each time, up to a hundredfold.
     pub backoff: Duration,
 }
@@ -50,21 +52,18 @@ impl Desk {
         let profile = |account: &Account| {
             settings.account_profile(&account.id).map(|profile| (account.id.clone(), profile.clone()))
         };
+        let profiles: BTreeMap<_, _> = settings.accounts().iter().filter_map(profile).collect();
         Self {
+            judged_by: fingerprint(&(ENGINE, settings.accounts(), settings.book_profile(), &profiles)),
             registry: Arc::new(settings.registry.clone()),
             rules: settings.rules.clone(),
             timetable: settings.schedule.timetable.clone(),
             book_profile: settings.book_profile().cloned(),
-            profiles: settings.accounts().iter().filter_map(profile).collect(),
+            profiles,
             parallel: usize::try_from(settings.run.parallel).unwrap_or(1),
             step_attempts: settings.run.step_attempts,
             backoff: BACKOFF,
         }
-    }
-
-    /// Settings and engine, as a fingerprint: a file that was not taken is judged again when it changes.
-    pub fn judged_by(&self) -> String {
-        fingerprint(&(ENGINE, self.registry.accounts(), &self.book_profile, &self.profiles))
     }
 
     /// An account's settings, as a fingerprint: part of each manifest.

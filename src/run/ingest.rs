@@ -84,7 +84,7 @@ struct Chained {
 
 /// Takes in a file. Says nothing of one that is known already.
 pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<Option<Tried<()>>, RunError> {
-    let judged_by = desk.judged_by();
+    let judged_by = desk.judged_by.as_str();
     let known = hand.read(async |session| files::known(session, &file.sha256).await).await?;
     let hex = hex(&file.sha256);
     let key = match known {
@@ -111,7 +111,7 @@ pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<
                 hand.beat();
                 hand.tools().check()?;
             }
-            let verdict = verdict(file, read, &chains, &judged_by);
+            let verdict = verdict(file, read, &chains, judged_by);
             hand.commit(&checkpoint, async |sql| store(sql, file, &verdict, &chains).await).await.map(|stored| {
                 if let fence::Outcome::Committed(()) = stored {
                     tell(file, &verdict, &chains);

@@ -110,16 +110,21 @@ impl Runner {
 
     /// Works until the term ends, woken by the bell, by what is asked for, and by files that settle. Returns why it ended.
     pub async fn lead(&mut self, bell: &mut Bell) -> RunError {
+        // Did the bell ring for this pass? The first one is the gain of leadership's.
+        let mut rang = false;
         loop {
             let pass = self.pass().await;
+            if std::mem::take(&mut rang) {
+                metrics::cron_tick(match &pass {
+                    Ok(pass) if pass.paused => CronTick::SkippedPaused,
+                    Ok(_) => CronTick::Woke,
+                    Err(_) => CronTick::Failed,
+                });
+            }
             let settling = match pass {
-                Ok(pass) => {
-                    metrics::cron_tick(if pass.paused { CronTick::SkippedPaused } else { CronTick::Woke });
-                    pass.settling
-                }
+                Ok(pass) => pass.settling,
                 Err(error) if error.ends_the_term() => return error,
                 Err(error) => {
-                    metrics::cron_tick(CronTick::Failed);
                     tracing::warn!(event = event::PASS_ENDED_EARLY, error = %error, "this pass ended early; the next one tries again");
                     if let Err(ended) = self.tools.pause(Duration::from_secs(1)).await {
                         return ended;
@@ -127,29 +132,30 @@ impl Runner {
                     false
                 }
             };
-            if let Err(ended) = self.rest(bell, settling).await {
-                return ended;
+            match self.rest(bell, settling).await {
+                Ok(woken) => rang = woken,
+                Err(ended) => return ended,
             }
         }
     }
 
-    /// Waits for the next reason to work.
-    async fn rest(&mut self, bell: &mut Bell, settling: bool) -> Result<(), RunError> {
+    /// Waits for the next reason to work, and says whether it was the bell.
+    async fn rest(&mut self, bell: &mut Bell, settling: bool) -> Result<bool, RunError> {
         let settled = if settling { self.inbox().settle() } else { Duration::MAX };
         let settled = tokio::time::sleep(settled.min(Duration::from_hours(1)));
         tokio::pin!(settled);
         loop {
             tokio::select! {
                 () = self.tools.reins.stop.cancelled() => return Err(RunError::Stopped),
-                _ = bell.rung() => return Ok(()),
-                () = &mut settled => return Ok(()),
+                _ = bell.rung() => return Ok(true),
+                () = &mut settled => return Ok(false),
                 () = tokio::time::sleep(ASKED_EVERY) => {}
             }
             self.tools.check()?;
             // A server that cannot be asked now is asked by the next pass.
             let asked = self.hand.read(async |session| requests::unanswered(session).await).await;
             if asked.is_ok_and(|asked| !asked.is_empty()) {
-                return Ok(());
+                return Ok(false);
             }
         }
     }
@@ -207,7 +213,7 @@ impl Runner {
             }
         }
         // Files that wait for an account, once after settings changed.
-        let judged_by = self.desk.judged_by();
+        let judged_by = self.desk.judged_by.clone();
         loop {
             let waiting = self.hand.read(async |session| files::to_judge_again(session, &judged_by).await).await?;
             let Some(waiting) = waiting else { break };

@@ -83,13 +83,11 @@ fn read_all<'a>(
         return Err(Found::error("TRUNCATED", text.trim_end().len(), message));
     }
     while let Some(start) = next {
-        let mut odd = Vec::new();
-        let read = Tree::read(text, start, &mut odd);
-        let whole = odd.iter().all(|remark| remark.severity != Severity::Error);
-        for remark in odd {
+        let mut whole = true;
+        let (tree, end) = Tree::read(text, start, &mut |remark| {
+            whole &= remark.severity != Severity::Error;
             found.push(located(remark, places));
-        }
-        let (tree, end) = read?;
+        })?;
         let mut reading = Reading { text, tree: &tree, places, found };
         // Where a group was left open, what belongs to it is not known: nothing more is said than that.
         if whole {

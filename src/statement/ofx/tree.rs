@@ -143,10 +143,10 @@ impl Tree {
     }
 
     /// Reads one `OFX` element, whose `<` is at `start`. Returns it with the offset after it. Findings that refuse the
-    /// file, but not the reading of its rest, and remarks, go to `found`; an error ends the reading.
+    /// file, but not the reading of its rest, and remarks, go to `report`; an error ends the reading.
     ///
     /// Offsets are 32 bits: the caller bounds the size of the text.
-    pub(super) fn read(text: &str, start: usize, found: &mut Vec<Found>) -> Result<(Self, usize), Found> {
+    pub(super) fn read(text: &str, start: usize, report: &mut dyn FnMut(Found)) -> Result<(Self, usize), Found> {
         // Banks write an element for about each 20 bytes. What is not used of this is never touched.
         let mut tree = Self { nodes: Vec::with_capacity((text.len() - start) / 20) };
         let mut open: Vec<Open<'_>> = Vec::new();
@@ -158,13 +158,13 @@ impl Tree {
                 if value.take().is_some_and(|value| value.eq_ignore_ascii_case(name)) {
                     // The end of the value before it.
                 } else if let Some(level) = open.iter().rposition(|open| open.name.eq_ignore_ascii_case(name)) {
-                    tree.close(&mut open, level, found);
+                    tree.close(&mut open, level, report);
                     if open.is_empty() {
                         return Ok((tree, after));
                     }
                 } else {
                     let message = format!("</{name}> closes nothing that is open");
-                    found.push(Found { severity: Severity::Warning, code: "TAG", at, message });
+                    report(Found { severity: Severity::Warning, code: "TAG", at, message });
                 }
             }
             next = next_tag(text, after)?;
@@ -193,7 +193,7 @@ impl Tree {
                         continue;
                     }
                     if !words.is_empty() {
-                        found.push(Found::stray(begins, words));
+                        report(Found::stray(begins, words));
                     }
                     if closed && open.is_empty() {
                         return Ok((tree, after));
@@ -210,7 +210,7 @@ impl Tree {
                         "a document type declaration, which a statement never has and which can define entities";
                     return Err(Found::error("DOCTYPE", at, message));
                 }
-                _ if !words.is_empty() => found.push(Found::stray(begins, words)),
+                _ if !words.is_empty() => report(Found::stray(begins, words)),
                 _ => {}
             }
         }
@@ -221,7 +221,7 @@ impl Tree {
     }
 
     /// Closes the group at a level, and with it the empty values that were opened in it.
-    fn close(&mut self, open: &mut Vec<Open<'_>>, level: usize, found: &mut Vec<Found>) {
+    fn close(&mut self, open: &mut Vec<Open<'_>>, level: usize, report: &mut dyn FnMut(Found)) {
         let end = offset(self.nodes.len());
         if let Some(group) = open.get(level) {
             self.nodes[group.node].end = end;
@@ -229,7 +229,7 @@ impl Tree {
         for unclosed in open.drain(level..).skip(1) {
             let node = self.nodes[unclosed.node];
             if node.tag.holds_elements() {
-                found.push(Found::error("UNCLOSED", node.at(), format!("{} is never closed", node.tag.name())));
+                report(Found::error("UNCLOSED", node.at(), format!("{} is never closed", node.tag.name())));
             }
         }
     }

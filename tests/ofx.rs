@@ -256,8 +256,24 @@ fn a_group_that_is_not_closed_is_refused_where_it_begins() {
     let (code, line, column, _) = refused(broken.as_bytes());
     assert_eq!((code, line, column), ("UNCLOSED", Some(6), Some(1)));
     let unlisted = text.replace("<BANKTRANLIST>", "").replace("</BANKTRANLIST>", "");
-    assert!(found(&unlisted, Severity::Error).iter().all(|(code, ..)| *code == "STMTTRN"));
-    assert_eq!(parse(unlisted.as_bytes()).statements.len(), 0, "lines that no list holds are not lost in silence");
+    assert_eq!(refused(unlisted.as_bytes()).0, "UNLISTED");
+}
+
+#[test]
+fn a_line_within_something_else_is_refused_and_not_lost() {
+    let text = entries(&["<TRNAMT>1<FITID>1", "<TRNAMT>2<FITID>2"]);
+    for (from, to) in [
+        (
+            "<STMTTRN><TRNTYPE>OTHER<DTPOSTED>20261110<TRNAMT>2",
+            "<ANY><STMTTRN><TRNTYPE>OTHER<DTPOSTED>20261110<TRNAMT>2",
+        ),
+        ("<TRNAMT>1", "<STMTTRN></STMTTRN><TRNAMT>1"),
+    ] {
+        let text = text.replace(from, to).replace("</BANKTRANLIST>", "</ANY></BANKTRANLIST>");
+        assert_eq!(refused(text.as_bytes()).0, "UNLISTED", "{to}");
+    }
+    let investments = text.replace("STMTRS>", "INVSTMTRS>");
+    assert_eq!(refused(investments.as_bytes()).0, "EMPTY", "what is not read at all is said as a whole");
 }
 
 #[test]
@@ -452,7 +468,9 @@ fn a_reused_fitid_loses_no_line() {
     let warnings = found(&text, Severity::Warning);
     let said: Vec<_> = warnings.iter().map(|(code, line, _)| (*code, *line)).collect();
     assert_eq!(said, [("FITID", Some(7)), ("FITID", Some(10))], "{warnings:?}");
-    assert!(warnings[0].2.contains("2 lines"), "counted once a kind: {}", warnings[0].2);
+    let (reused, repeated) = (&warnings[0].2, &warnings[1].2);
+    assert!(reused.contains("something else") && reused.contains("2 lines"), "counted once a kind: {reused}");
+    assert!(repeated.contains("as in an earlier line") && repeated.contains("1 line"), "{repeated}");
     let missing = found(&text, Severity::Info);
     assert!(missing.len() == 1 && missing[0].2.contains("3 lines"), "{missing:?}");
 }

@@ -116,6 +116,10 @@ fn read_element(reading: &mut Reading<'_, '_>, day_complete: DayComplete, statem
             _ => {}
         }
     }
+    if let Some(line) = statement::unlisted(tree) {
+        let message = format!("{}: no BANKTRANLIST of a statement holds this line", line.tag.name());
+        reading.error("UNLISTED", line.at(), message);
+    }
 }
 
 /// A STATUS of the bank's server: an error means that what was asked for is not in the file.

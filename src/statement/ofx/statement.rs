@@ -7,6 +7,7 @@ use super::line::Lines;
 use super::oddity::{Oddities, Oddity};
 use super::reading::{Reading, Slot};
 use super::tag::Tag;
+use super::tree::{Node, Tree};
 use crate::money::Currency;
 use crate::statement::{AccountKind, AccountRef, Balance, BankLine, DayComplete, LineStatus, Marker, Statement};
 
@@ -31,21 +32,13 @@ pub(super) fn read(
         let status = match node.tag {
             Tag::BANKTRANLIST => LineStatus::Booked,
             Tag::BANKTRANLISTP => LineStatus::Pending,
-            Tag::STMTTRN | Tag::STMTTRNP => {
-                reading.error(
-                    "STMTTRN",
-                    node.at(),
-                    "a line outside of BANKTRANLIST: the list was closed or never opened",
-                );
-                continue;
-            }
             _ => continue,
         };
         if status == LineStatus::Booked {
             period.widen(reading, list);
         }
         lines.reserve(tree.size(list));
-        for (line, _) in tree.children(list).filter(|(_, node)| matches!(node.tag, Tag::STMTTRN | Tag::STMTTRNP)) {
+        for (line, _) in lines_of(tree, list) {
             lines.read(reading, &mut odd, line, status);
         }
     }
@@ -77,6 +70,35 @@ pub(super) fn read(
         totals: Vec::new(),
         line,
     })
+}
+
+/// A line that no list of a statement holds: it was put beside or within something else, and would be lost in silence.
+/// (Those of investments are left out with their statement.)
+pub(super) fn unlisted(tree: &Tree) -> Option<&Node> {
+    let mut listed = vec![false; tree.size(0) + 1];
+    for (index, node) in tree.all() {
+        match node.tag {
+            Tag::STMTRS | Tag::CCSTMTRS => {
+                let lists = tree.children(index).filter(|(_, node)| is_list(node));
+                lists.flat_map(|(list, _)| lines_of(tree, list)).for_each(|(line, _)| listed[line] = true);
+            }
+            Tag::INVSTMTRS | Tag::LOANSTMTRS => listed[index..=index + tree.size(index)].fill(true),
+            _ => {}
+        }
+    }
+    tree.all().find(|(index, node)| is_line(node) && !listed[*index]).map(|(_, node)| node)
+}
+
+fn lines_of(tree: &Tree, list: usize) -> impl Iterator<Item = (usize, &Node)> {
+    tree.children(list).filter(|(_, node)| is_line(node))
+}
+
+fn is_list(node: &Node) -> bool {
+    matches!(node.tag, Tag::BANKTRANLIST | Tag::BANKTRANLISTP)
+}
+
+fn is_line(node: &Node) -> bool {
+    matches!(node.tag, Tag::STMTTRN | Tag::STMTTRNP)
 }
 
 fn account(reading: &mut Reading<'_, '_>, statement: usize, at: usize) -> Option<AccountRef> {

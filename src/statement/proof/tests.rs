@@ -187,6 +187,8 @@ fn a_page_that_is_there_twice_or_not_at_all_is_named() {
 #[test]
 fn twins_that_are_no_page_are_no_explanation() {
     assert_eq!(hypothesis(&statement(Some(1_000), of(&[10, 10, 37]), Some(1_047))), None);
+    // 5 + 10 is what is too much, and 10 was there before; but not 5 and 10, one after the other.
+    assert_eq!(hypothesis(&statement(Some(1_000), of(&[10, 5, 10, 37]), Some(1_047))), None);
 }
 
 #[test]

@@ -31,6 +31,14 @@ fn field(head: &str, key: &str) -> Option<String> {
     Some(value[..next].to_owned())
 }
 
+/// Where a document type declaration begins in a header.
+pub(super) fn doctype(header: &str) -> Option<usize> {
+    header
+        .match_indices("<!")
+        .map(|(at, _)| at)
+        .find(|at| header.get(at + 2..at + 9).is_some_and(|word| word.eq_ignore_ascii_case("doctype")))
+}
+
 /// Where the next `OFX` element begins, at or after an offset.
 pub(super) fn element(text: &str, from: usize) -> Option<usize> {
     let bytes = text.as_bytes();

@@ -82,9 +82,13 @@ fn read_all<'a>(
         let message = "the file ends without an OFX element: it is cut off, or no OFX";
         return Err(Found::error("TRUNCATED", text.trim_end().len(), message));
     }
+    let mut end = 0;
     while let Some(start) = next {
+        if let Some(at) = header::doctype(&text[end..start]) {
+            return Err(tree::doctype(end + at));
+        }
         let mut whole = true;
-        let (tree, end) = Tree::read(text, start, &mut |remark| {
+        let (tree, after) = Tree::read(text, start, &mut |remark| {
             whole &= remark.severity != Severity::Error;
             found.push(located(remark, places));
         })?;
@@ -93,6 +97,7 @@ fn read_all<'a>(
         if whole {
             read_element(&mut reading, day_complete, statements);
         }
+        end = after;
         next = header::element(text, end);
         trailing(&mut reading, end, next);
     }

@@ -101,9 +101,19 @@ fn is_line(node: &Node) -> bool {
     matches!(node.tag, Tag::STMTTRN | Tag::STMTTRNP)
 }
 
-fn account(reading: &mut Reading<'_, '_>, statement: usize, at: usize) -> Option<AccountRef> {
+/// A group that a statement has once. Which of two would count is not ours to say.
+fn the_one(reading: &mut Reading<'_, '_>, statement: usize, is: fn(Tag) -> bool) -> Option<(usize, Node)> {
     let tree = reading.tree;
-    let from = tree.children(statement).find(|(_, node)| matches!(node.tag, Tag::BANKACCTFROM | Tag::CCACCTFROM));
+    let mut groups = tree.children(statement).filter(|(_, node)| is(node.tag));
+    let (index, node) = groups.next()?;
+    if let Some((_, second)) = groups.next() {
+        reading.error("DUPLICATE", second.at(), format!("{} is here a second time", second.tag.name()));
+    }
+    Some((index, *node))
+}
+
+fn account(reading: &mut Reading<'_, '_>, statement: usize, at: usize) -> Option<AccountRef> {
+    let from = the_one(reading, statement, |tag| matches!(tag, Tag::BANKACCTFROM | Tag::CCACCTFROM));
     let Some((from, node)) = from else {
         reading.error("ACCTID", at, "the statement names no account: BANKACCTFROM or CCACCTFROM is absent");
         return None;
@@ -147,8 +157,7 @@ fn closing(
     currency: Currency,
     marked: (bool, bool),
 ) -> (Option<Balance>, Option<NaiveDate>) {
-    let tree = reading.tree;
-    let Some((ledger, node)) = tree.children(statement).find(|(_, node)| node.tag == Tag::LEDGERBAL) else {
+    let Some((ledger, node)) = the_one(reading, statement, |tag| tag == Tag::LEDGERBAL) else {
         reading.warning("LEDGERBAL", at, "no LEDGERBAL: the statement states no closing balance");
         return (None, None);
     };

@@ -205,11 +205,7 @@ impl Tree {
                         open.push(Open { node, name });
                     }
                 }
-                Markup::DocType => {
-                    let message =
-                        "a document type declaration, which a statement never has and which can define entities";
-                    return Err(Found::error("DOCTYPE", at, message));
-                }
+                Markup::DocType => return Err(doctype(at)),
                 _ if !words.is_empty() => report(Found::stray(begins, words)),
                 _ => {}
             }
@@ -233,6 +229,12 @@ impl Tree {
             }
         }
     }
+}
+
+/// A document type declaration, at an offset.
+pub(super) fn doctype(at: usize) -> Found {
+    let message = "a document type declaration, which a statement never has and which can define entities";
+    Found::error("DOCTYPE", at, message)
 }
 
 /// The next tag or declaration at or after an offset; `None` at the end of the file. Comments, instructions and CDATA

@@ -202,7 +202,7 @@ async fn servers_that_are_away_are_waited_for_said_once_and_reason_of_readyz() {
     worker.leads().await;
     worker.ready().await;
     let log = worker.log();
-    let said = log.lines().filter(|line| line.contains("\"WARN\"") && line.contains("Redis")).count();
+    let said = log.lines().filter(|line| line.contains("dependency.down") && line.contains("\"redis\"")).count();
     assert_eq!(said, 1, "{log}");
 }
 

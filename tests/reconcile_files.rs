@@ -1,6 +1,6 @@
 //! The whole reconciliation of files, in memory: whatever their order, however often a line is delivered, one digest.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot build its input has failed")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot build its input has failed")]
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -49,9 +49,9 @@ fn ofx(from: &str, to: &str, as_of: &str, balance: i64, rows: &[Row<'_>]) -> Str
         )
         .unwrap();
     }
-    write!(
+    writeln!(
         text,
-        "</BANKTRANLIST><LEDGERBAL><BALAMT>{}<DTASOF>{}</LEDGERBAL></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>\n",
+        "</BANKTRANLIST><LEDGERBAL><BALAMT>{}<DTASOF>{}</LEDGERBAL></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>",
         decimal(balance),
         bare(as_of)
     )

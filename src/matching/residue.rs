@@ -44,13 +44,16 @@ impl Teller<'_, '_> {
     fn tell(&mut self, side: Side, rank: u32) -> (BreakClass, Option<Nearest>) {
         let lines = self.board.side(side);
         let line = lines.line(rank);
+        let state = lines.state[rank as usize];
+        // First, whatever else it may be: a suggestion's lines stand in a break that points at it (domain.md §7).
+        if state == State::Suggested {
+            return (BreakClass::Unconfirmed, Some(self.suggested(side, rank)));
+        }
         if let Ok(at) = self.duplicates.binary_search_by_key(&pack(side, rank), |(line, _)| *line) {
             return self.duplicate(side, line, self.duplicates[at].1);
         }
-        match lines.state[rank as usize] {
-            State::Tied => return (BreakClass::Ambiguous, Some(self.tied(side, rank))),
-            State::Suggested => return (BreakClass::Unconfirmed, Some(self.suggested(side, rank))),
-            State::Open | State::Consumed => {}
+        if state == State::Tied {
+            return (BreakClass::Ambiguous, Some(self.tied(side, rank)));
         }
         let miss = self.misses.nearest(side, rank);
         if let Some(miss) = miss.filter(|miss| miss.apart <= Apart::TokenLate) {

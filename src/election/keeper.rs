@@ -405,12 +405,16 @@ impl Desk {
                 self.step(Event::Eligibility { attempt, answer: Ok(fit) });
             }
             News::Term(installed) => self.on_term(installed),
-            News::Redis(outcome) => self.on_health("Redis", outcome, |snapshot| &mut snapshot.redis_fault),
-            News::Listening(outcome) => {
-                self.on_health("listening for releases", outcome, |snapshot| &mut snapshot.listening_fault);
+            News::Redis(outcome) => self.on_health("redis", outcome, |snapshot| &mut snapshot.redis_fault),
+            // That Redis is away was said already; what is left to say is that it is there, and will not let us listen.
+            News::Listening(Err(fault)) if self.snapshots.borrow().redis_fault.is_some() => {
+                self.update(|snapshot| snapshot.listening_fault = Some(fault));
             }
-            News::Postgres(outcome) => self.on_health("Postgres", outcome, |snapshot| &mut snapshot.postgres_fault),
-            News::Schema(outcome) => self.on_health("the schema", outcome, |snapshot| &mut snapshot.schema_fault),
+            News::Listening(outcome) => {
+                self.on_health("subscription", outcome, |snapshot| &mut snapshot.listening_fault);
+            }
+            News::Postgres(outcome) => self.on_health("postgres", outcome, |snapshot| &mut snapshot.postgres_fault),
+            News::Schema(outcome) => self.on_health("schema", outcome, |snapshot| &mut snapshot.schema_fault),
         }
     }
 
@@ -456,7 +460,7 @@ impl Desk {
             changed
         });
         match (before, fault) {
-            (Some(_), None) => tracing::info!(event = event::DEPENDENCY_UP, dependency = what, "{what} is well"),
+            (Some(_), None) => tracing::info!(event = event::DEPENDENCY_UP, dependency = what, "{what}: well"),
             (None, Some(fault)) => tracing::warn!(event = event::DEPENDENCY_DOWN, dependency = what, "{what}: {fault}"),
             // At the start nothing has been asked yet, and the first fault is news too.
             (Some(before), Some(fault)) if before == NOT_ASKED => {

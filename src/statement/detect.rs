@@ -85,13 +85,19 @@ fn known_but_unread(head: &str) -> Option<&'static str> {
         Some("a SWIFT MT message")
     } else if text.starts_with("01,") {
         Some("a BAI2 file")
-    } else if first.chars().count() == 240 && first.chars().nth(7) == Some('0') {
+    } else if is_cnab_header(first) {
         Some("a CNAB 240 file")
     } else if text.starts_with("<?xml") || text.starts_with('<') {
         Some("markup of another kind")
     } else {
         None
     }
+}
+
+/// A bank's number, lote 0000, record type 0. Of 240 characters some end in spaces, which editors cut.
+fn is_cnab_header(line: &str) -> bool {
+    let record = line.get(..8).is_some_and(|start| start.bytes().all(|byte| byte.is_ascii_digit()));
+    record && line.get(3..8) == Some("00000") && (100..=241).contains(&line.chars().count())
 }
 
 fn beginning(head: &str) -> String {
@@ -119,6 +125,7 @@ mod tests {
             (b"<!DOCTYPE HTML><html>", "FORMAT", "web page"),
             (b":20:STMT\r\n:25:1\r\n", "FORMAT", "SWIFT"),
             (b"01,BANK,US,260101,0100,1,,,2/", "FORMAT", "BAI2"),
+            (format!("00100000{:x<163}", "").as_bytes(), "FORMAT", "CNAB"),
             (b"date;amount\n2026-01-01;5", "FORMAT", "\"date;amount\\n"),
         ] {
             let parsed = read(bytes);

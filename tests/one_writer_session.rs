@@ -136,6 +136,35 @@ async fn s1_a_leader_frozen_before_its_commit_is_evicted_and_reports_the_verdict
     assert_eq!(kept(&database).await, ["new"]);
 }
 
+/// As above, but the one that woke finds its step done: by then its successor had gone on.
+#[tokio::test]
+async fn s1_a_leader_woken_after_its_successor_did_the_step_is_refused_and_not_told_that_all_is_done() {
+    let database = database().await;
+    database.mark_throwaway().await.expect("marked");
+    let stale = lead(&database, 1, "a").await;
+    let mut held = database.hold("match").await.expect("held");
+    let proxy = Proxy::before(database.port()).await;
+    let mut frozen = JoinSet::new();
+    let mut writer = through(&proxy, &database, &stale);
+    frozen.spawn(async move { writer.write(&step("day"), async |transaction| say(transaction, "stale").await).await });
+    held.reached(Duration::from_secs(20)).await.expect("an answer").expect("it came to the point");
+    proxy.freeze();
+    // The hold is answered, into the void: what the woken one sends next is its COMMIT.
+    held.release().await.expect("released");
+    let mut candidate = store(&database);
+    let blocked = candidate.install(&lease(), token(2), &owner("b"), BOUND).await.expect("an answer");
+    assert_eq!(blocked, Installation::Blocked);
+    assert_eq!(candidate.evict(&lease()).await.expect("an answer").evicted, 1);
+    let next = lead(&database, 2, "b").await;
+    let done = fence(&database, &next).write(&step("day"), async |transaction| say(transaction, "new").await).await;
+    assert_eq!(done.expect("written"), Outcome::Committed(()));
+    proxy.thaw();
+    let woken = frozen.join_next().await.expect("it ended").expect("no panic");
+    let Err(WriteError::Fenced(fenced)) = woken else { unreachable!("{woken:?}") };
+    assert_eq!((fenced.own, fenced.installed), (token(1), Some(token(2))));
+    assert_eq!(kept(&database).await, ["new"]);
+}
+
 #[tokio::test]
 async fn hold_points_do_not_exist_where_the_database_is_not_marked_throw_away() {
     let database = database().await;

@@ -166,6 +166,10 @@ impl Fence {
         }
         match self.commit(transaction, Some(checkpoint)).await? {
             Fate::Committed => Ok(Outcome::Committed(value)),
+            // A successor did the step while we were away: our term is over, and Postgres shall say so.
+            Fate::NotCommitted { done: Some(done), lost } if done.token > self.term.token() => {
+                Err(self.ask_again(lost).await)
+            }
             Fate::NotCommitted { done: Some(done), .. } => Ok(Outcome::AlreadyDone { by: done.token }),
             Fate::NotCommitted { done: None, lost } => Err(self.ask_again(lost).await),
         }

@@ -1,0 +1,290 @@
+//! How long nobody leads: from the signal that ends a leader to its successor's `installed_at`, at Postgres' clock.
+//!
+//! `cargo bench --bench takeover`; `COUNTERFOIL_BENCH_TAKEOVERS` sets how many of each kind. Three `counterfoil worker`
+//! processes, a real Redis and a real Postgres, all on this machine; nothing is due, so leaders are idle. A replica that
+//! ended is replaced, and the next signal is sent only when all three are ready. Figures: `docs/performance.md`.
+
+mod figures;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use chrono::{DateTime, Utc};
+use counterfoil::db::schema;
+use counterfoil::election::LeaseName;
+use counterfoil::election::lease::LeaseKeys;
+use counterfoil::scratch::postgres::{Database, OWNER, Postgres, WORKER};
+use counterfoil::scratch::redis::Redis;
+use counterfoil::scratch::{Ending, Folder, Server, free_port};
+use figures::{Samples, millis, ratio, repetitions, row};
+use rustix::process::{Pid, Signal, kill_process};
+use sqlx::Connection;
+use sqlx::postgres::PgConnection;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+const TTL: Duration = Duration::from_secs(2);
+/// In the proportion to the ttl that the defaults have, 4 s of 15 s.
+const HEARTBEAT: Duration = Duration::from_millis(533);
+/// Longer than anything that is waited for: a wait that reaches it has failed.
+const PATIENCE: Duration = Duration::from_secs(40);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// How long an idle replica's commands are counted, in ttls.
+const IDLE_TTLS: u32 = 10;
+
+const SETTINGS: &str = r#"
+[[accounts]]
+id = "operating"
+bank = "0999"
+number = "12345-6"
+currency = "BRL"
+opening = { date = 2026-11-26, bank = "0.00", book = "0.00" }
+"#;
+
+/// Servers and replicas. Replicas first: they are ended before what they talk to.
+struct Fleet {
+    replicas: Vec<Replica>,
+    started: usize,
+    postgres_sql: PgConnection,
+    redis_link: redis::aio::MultiplexedConnection,
+    redis: Redis,
+    database: Database,
+    _postgres: Postgres,
+    folder: Folder,
+}
+
+struct Replica {
+    node: String,
+    http: String,
+    process: Server,
+}
+
+struct Leader {
+    token: i64,
+    node: String,
+    installed_at: DateTime<Utc>,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    if !figures::wanted() {
+        return Ok(());
+    }
+    let count = repetitions("COUNTERFOIL_BENCH_TAKEOVERS", 15);
+    let mut fleet = Fleet::raise().await?;
+    fleet.start_replica()?;
+    let alone = fleet.commands_of_an_idle_fleet().await?;
+    fleet.start_replica()?;
+    fleet.start_replica()?;
+    let three = fleet.commands_of_an_idle_fleet().await?;
+
+    let killed = fleet.takeovers(Signal::KILL, count).await?;
+    let asked = fleet.takeovers(Signal::TERM, count).await?;
+    let limit = TTL + Duration::from_secs(1);
+    row(
+        "takeover after SIGKILL",
+        &format!("ttl, {} s", TTL.as_secs()),
+        &format!(
+            "median {} × ttl, longest {} × ttl ({}) of {}",
+            ratio(killed.median(), TTL),
+            ratio(killed.percentile(100), TTL),
+            millis(killed.percentile(100)),
+            killed.count()
+        ),
+        "≤ ttl + 1 s",
+        killed.percentile(100) <= limit,
+    );
+    row(
+        "takeover after SIGTERM, idle",
+        "—",
+        &format!(
+            "median {}, 90 of 100 below {}, longest {} of {}",
+            millis(asked.median()),
+            millis(asked.percentile(90)),
+            millis(asked.percentile(100)),
+            asked.count()
+        ),
+        "< 200 ms",
+        asked.percentile(100) < Duration::from_millis(200),
+    );
+    // Two followers, and a ttl's share of the time that was counted; in hundredths.
+    let hundredths = three.saturating_sub(alone) * 100 / u64::from(2 * IDLE_TTLS);
+    row(
+        "an idle follower's Redis commands",
+        &format!("a fleet of three beside its leader alone, {IDLE_TTLS} ttls each: {three} and {alone}"),
+        &format!("{}.{:02} a ttl", hundredths / 100, hundredths % 100),
+        "≤ 2 a ttl",
+        hundredths <= 200,
+    );
+    Ok(())
+}
+
+// === impl Fleet ===
+
+impl Fleet {
+    async fn raise() -> anyhow::Result<Self> {
+        let (postgres, redis) = tokio::try_join!(Postgres::start(), Redis::start())?;
+        let database = postgres.database().await?;
+        schema::migrate(&database.connector(OWNER)?, Some(WORKER)).await?;
+        let folder = Folder::new("bench", None)?;
+        for inner in ["inbox", "outbox"] {
+            std::fs::create_dir_all(folder.path().join(inner)).context("cannot make the inbox or the outbox")?;
+        }
+        std::fs::write(folder.path().join("counterfoil.toml"), SETTINGS).context("cannot write the settings")?;
+        let postgres_sql = PgConnection::connect(&database.superuser_url()).await?;
+        let redis_link = redis::Client::open(redis.url())?.get_multiplexed_async_connection().await?;
+        Ok(Self {
+            replicas: Vec::new(),
+            started: 0,
+            postgres_sql,
+            redis_link,
+            redis,
+            database,
+            _postgres: postgres,
+            folder,
+        })
+    }
+
+    /// Never under an old name: a replaced replica is a new one.
+    fn start_replica(&mut self) -> anyhow::Result<()> {
+        self.started += 1;
+        let node = format!("replica-{}", self.started);
+        let http = format!("127.0.0.1:{}", free_port()?);
+        let at = |path: &str| format!("file://{}", self.folder.path().join(path).display());
+        let variables = [
+            ("NODE__ID", node.clone()),
+            ("HTTP__LISTEN", http.clone()),
+            ("REDIS__URL", self.redis.url()),
+            ("POSTGRES__URL", self.database.url()),
+            ("LEASE__TTL", format!("{}ms", TTL.as_millis())),
+            ("LEASE__HEARTBEAT", format!("{}ms", HEARTBEAT.as_millis())),
+            ("LEASE__ATTEMPT_TIMEOUT", "266ms".to_owned()),
+            ("LEASE__MARGIN", "133ms".to_owned()),
+            ("LEASE__DRAIN", "1s".to_owned()),
+            ("SCHEDULE__START", "9999-01-01".to_owned()),
+            ("INBOX__URL", at("inbox")),
+            ("OUTBOX__URL", at("outbox")),
+        ];
+        let arguments = variables
+            .into_iter()
+            .map(|(key, value)| OsString::from(format!("COUNTERFOIL__{key}={value}")))
+            .chain([env!("CARGO_BIN_EXE_counterfoil"), "worker", "--config"].map(OsString::from))
+            .chain([self.folder.path().join("counterfoil.toml").into_os_string()]);
+        // `env` becomes the worker: its process id is the worker's.
+        let process =
+            Server::start(Folder::new(&node, None)?, None, Ending::Term, Path::new("/usr/bin/env"), arguments)?;
+        self.replicas.push(Replica { node, http, process });
+        Ok(())
+    }
+
+    /// Ends the leader so many times, at every phase of its heartbeat.
+    async fn takeovers(&mut self, signal: Signal, count: usize) -> anyhow::Result<Samples> {
+        let mut samples = Samples::default();
+        for turn in 0..count {
+            let leader = self.ready().await?;
+            let share = u32::try_from(turn).unwrap_or(0);
+            // Not a wait for something: where in the heartbeat the signal falls.
+            tokio::time::sleep(HEARTBEAT * 2 + HEARTBEAT * share / u32::try_from(count).unwrap_or(1)).await;
+            let at = self.replicas.iter().position(|replica| replica.node == leader.node);
+            let replica = self.replicas.remove(at.with_context(|| format!("{} is none of ours", leader.node))?);
+            let sent: DateTime<Utc> =
+                sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(&mut self.postgres_sql).await?;
+            replica.signal(signal)?;
+            let next = self.leader_after(leader.token).await?;
+            let took = (next.installed_at - sent).to_std().context("a successor before the signal")?;
+            eprintln!("takeover: {} to {} by {signal:?} in {}", leader.node, next.node, millis(took));
+            samples.push(took);
+            replica.process.stop().await;
+            self.start_replica()?;
+        }
+        Ok(samples)
+    }
+
+    /// Waits until somebody leads, all replicas are ready, and all who follow listen for a release.
+    async fn ready(&mut self) -> anyhow::Result<Leader> {
+        let leader = self.leader_after(0).await?;
+        let channel = LeaseKeys::of(&LeaseName::new("reconciliation")?).released;
+        let all = async {
+            for replica in &self.replicas {
+                while !replica.is_ready().await {
+                    anyhow::ensure!(
+                        !replica.process.has_ended(),
+                        "{} ended:\n{}",
+                        replica.node,
+                        replica.process.last_words()
+                    );
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+            }
+            loop {
+                let (_, listening): (String, usize) =
+                    redis::cmd("PUBSUB").arg("NUMSUB").arg(&channel).query_async(&mut self.redis_link).await?;
+                if listening + 1 >= self.replicas.len() {
+                    return Ok(());
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, all).await.context("the replicas are not ready in time")??;
+        Ok(leader)
+    }
+
+    /// Waits for a term above this token.
+    async fn leader_after(&mut self, token: i64) -> anyhow::Result<Leader> {
+        let sql = &mut self.postgres_sql;
+        let look = async {
+            loop {
+                let row: Option<(i64, String, DateTime<Utc>)> =
+                    sqlx::query_as("SELECT token, owner, installed_at FROM counterfoil.leader_term WHERE token > $1")
+                        .bind(token)
+                        .fetch_optional(&mut *sql)
+                        .await?;
+                if let Some((token, owner, installed_at)) = row {
+                    let node = owner.rsplit_once(':').map_or(owner.clone(), |(node, _)| node.to_owned());
+                    return Ok(Leader { token, node, installed_at });
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, look).await.with_context(|| format!("no term above {token} in time"))?
+    }
+
+    /// How many commands Redis serves in [`IDLE_TTLS`] ttls, once all is quiet.
+    async fn commands_of_an_idle_fleet(&mut self) -> anyhow::Result<u64> {
+        self.ready().await?;
+        tokio::time::sleep(TTL).await;
+        let before = self.commands().await?;
+        tokio::time::sleep(TTL * IDLE_TTLS).await;
+        let after = self.commands().await?;
+        // Our own second question is among them.
+        Ok((after - before).saturating_sub(1))
+    }
+
+    async fn commands(&mut self) -> anyhow::Result<u64> {
+        let info: String = redis::cmd("INFO").arg("stats").query_async(&mut self.redis_link).await?;
+        let count = info.lines().find_map(|line| line.strip_prefix("total_commands_processed:"));
+        count.and_then(|count| count.trim().parse().ok()).context("Redis does not say how many commands it served")
+    }
+}
+
+// === impl Replica ===
+
+impl Replica {
+    fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        let pid = self.process.pid().and_then(Pid::from_raw).context("it has not started")?;
+        kill_process(pid, signal).with_context(|| format!("cannot signal {}", self.node))
+    }
+
+    /// `/readyz` answers 200.
+    async fn is_ready(&self) -> bool {
+        let ask = async {
+            let mut stream = tokio::net::TcpStream::connect(&self.http).await?;
+            stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n").await?;
+            let mut answer = Vec::new();
+            stream.read_to_end(&mut answer).await?;
+            Ok::<_, std::io::Error>(answer)
+        };
+        ask.await.is_ok_and(|answer| answer.starts_with(b"HTTP/1.1 200"))
+    }
+}

@@ -247,13 +247,11 @@ impl Fleet {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
         };
-        match tokio::time::timeout(PATIENCE, look).await {
-            Ok(found) => found,
-            Err(_) => {
-                let words: Vec<String> = self.replicas.iter().map(|replica| replica.process.last_words()).collect();
-                anyhow::bail!("no term above {token} in time:\n{}", words.join("\n"))
-            }
+        if let Ok(found) = tokio::time::timeout(PATIENCE, look).await {
+            return found;
         }
+        let words: Vec<String> = self.replicas.iter().map(|replica| replica.process.last_words()).collect();
+        anyhow::bail!("no term above {token} in time:\n{}", words.join("\n"))
     }
 
     /// How many commands Redis is sent in [`IDLE_TTLS`] ttls, once all is quiet.

@@ -163,7 +163,20 @@ pub fn reconcile(request: Request<'_>) -> Result<Reconciliation, serde_json::Err
     for account in registry.accounts() {
         let files = gathered.remove(&account.id).unwrap_or_default();
         let chain = chains.remove(&account.id);
+        let nothing_covers = |chain: &Chained, date| chain.ledger.start().is_none_or(|start| start.day >= date);
+        let chain = chain.filter(|chain| date.is_none_or(|date| !nothing_covers(chain, date)));
         let (Some(date), Some(chain)) = (date, chain) else {
+            // Said even where nobody declared the account: postings must not leave a report without a word.
+            if !files.lines.is_empty() || !files.statements.is_empty() {
+                let message = format!(
+                    "account {} is not reconciled: no statement that was taken says anything before or on {}; {} postings of it \
+                     are left out",
+                    account.id,
+                    date.map_or_else(|| "any date".to_owned(), |date| date.to_string()),
+                    files.lines.len()
+                );
+                diagnostics.push((String::new(), Diagnostic::new(Severity::Error, "NOT_RECONCILED", message)));
+            }
             other_statements.extend(files.statements);
             if declared && let Some(date) = date {
                 waiting.push((account.id.clone(), missing(account, date, None, BooksSeen::default())));

@@ -55,6 +55,9 @@ pub enum WorkerError {
     /// `outbox.url` leads to no folder.
     #[error("outbox.url {0} is no folder of this machine (file:///…)")]
     Outbox(url::Url),
+    /// Books by query are declared, and not read by this version: a worker that ignored them would wait for ever.
+    #[error("book.url with book.query is not read by this version: deliver book files (book.files = true)")]
+    BooksByQuery,
     /// The bell could not be hung.
     #[error("the scheduler could not be started: {0}")]
     Bell(#[from] tokio_cron_scheduler::JobSchedulerError),
@@ -189,6 +192,9 @@ fn say_how_it_began(node: &str, lease: &LeaseName, listen: std::net::SocketAddr,
 
 /// What the work goes by, and where it finds it.
 fn bench(settings: &Settings, postgres: &Connector, clock: &Arc<dyn Clock>) -> Result<Bench, WorkerError> {
+    if matches!(settings.book.source, BookSource::Query { .. }) {
+        return Err(WorkerError::BooksByQuery);
+    }
     let url = &settings.outbox.url;
     let outbox = url.to_file_path().map_err(|()| WorkerError::Outbox(url.clone()))?;
     Ok(Bench {
@@ -219,6 +225,23 @@ fn inbox_check(settings: &Settings) -> Result<InboxCheck, WorkerError> {
 struct Orders {
     term: Signal,
     int: Signal,
+}
+
+// === impl WorkerError ===
+
+impl WorkerError {
+    /// Would another try with the same settings end the same?
+    pub fn is_of_settings(&self) -> bool {
+        matches!(
+            self,
+            Self::Settings(_)
+                | Self::Redis(_)
+                | Self::Postgres(_)
+                | Self::Inbox(_)
+                | Self::Outbox(_)
+                | Self::BooksByQuery
+        )
+    }
 }
 
 // === impl Orders ===

@@ -98,7 +98,7 @@ async fn a_date_is_asked_for_answered_and_waited_for() {
     };
     let asked = json(&asked);
     assert_eq!((&asked["accepted"], &asked["status"]), (&true.into(), &"complete".into()));
-    let unreasoned = counterfoil(&site, &["run", "--date", DATE, "--skip", "europe"]).await;
+    let unreasoned = counterfoil(&site, &["run", "--date", DATE, "--skip", "--account", "europe"]).await;
     assert_eq!(unreasoned.status.code(), Some(2), "a reason is needed");
     assert_eq!(text(&counterfoil(&site, &["resume"]).await), "The planner works again.\n");
     assert_eq!(site.count("SELECT count(*) FROM counterfoil.planner_pause WHERE actor = 'somebody'").await, 2);

@@ -141,6 +141,9 @@ fn decoded(bytes: &[u8]) -> Option<(Encoding, Cow<'_, str>)> {
 /// Profiles worth trying, the simplest first.
 fn candidates(text: &str, encoding: Encoding, footer: u32) -> Vec<Profile> {
     let Some((skip, delimiter, columns)) = header(text) else { return Vec::new() };
+    if !are_no_postings(text, footer, skip, delimiter) {
+        return Vec::new();
+    }
     let plain_names = columns.iter().all(|(field, column)| *column == Column::Name(field.name().to_owned()));
     let declared = if plain_names { BTreeMap::new() } else { columns.clone() };
     let has = |field| columns.contains_key(&field);
@@ -161,6 +164,16 @@ fn candidates(text: &str, encoding: Encoding, footer: u32) -> Vec<Profile> {
         }
     }
     all
+}
+
+/// Are the last `footer` rows no postings, but a total or a count, with cells in at most half of the header's columns? A
+/// posting with a mistake in it would be read by leaving it out, and lost without a word.
+fn are_no_postings(text: &str, footer: u32, skip: u32, delimiter: Delimiter) -> bool {
+    let separator = char::from(delimiter.byte());
+    let cells = |row: &str| row.split(separator).filter(|cell| !cell.trim().is_empty()).count();
+    let header = text.lines().nth(skip as usize).map_or(0, cells);
+    let last = text.lines().rev().filter(|row| !row.trim().is_empty()).take(footer as usize);
+    last.into_iter().all(|row| cells(row) * 2 <= header)
 }
 
 /// The line that has the most columns that we know, how it is split, and which column is which field.

@@ -31,10 +31,13 @@ pub(super) struct Run {
     /// How long to wait
     #[arg(long, value_name = "SPAN", default_value = "10m", value_parser = humantime::parse_duration, requires = "wait")]
     timeout: Duration,
-    /// Let this account pass by the date; its lines enter its next day
-    #[arg(long, value_name = "ACCOUNT", requires = "reason")]
-    skip: Option<String>,
-    /// Run a closed date again, as a new revision
+    /// Let one account pass by the date; its lines enter its next day
+    #[arg(long, requires_all = ["account", "reason"])]
+    skip: bool,
+    /// The account to let pass
+    #[arg(long, value_name = "ID", requires = "skip")]
+    account: Option<String>,
+    /// Run a closed date again, as a new revision (this version's leader refuses it)
     #[arg(long, requires = "reason", conflicts_with = "skip")]
     reopen: bool,
     /// Why, for the history
@@ -53,6 +56,8 @@ pub(super) struct Run {
 
 /// How often an answer, and then the outcome, is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long the leader's answer is waited for where the run's end is not.
+const ANSWER: Duration = Duration::from_secs(15);
 /// A run that is not complete and has not moved for so long goes no further by itself.
 const STANDS_STILL: Duration = Duration::from_secs(15);
 
@@ -67,29 +72,21 @@ impl Run {
                 id: Uuid::new_v4(),
                 business_date: self.date,
                 reopen: self.reopen,
-                skip_account: self.skip.clone(),
+                skip_account: self.account.clone(),
                 reason: self.reason.clone(),
                 actor: self.actor.clone(),
                 asked_at: SystemClock.wall(),
             };
             requests::ask(session, &request).await?;
-            if !self.wait {
-                if self.json {
-                    println!("{}", serde_json::json!({ "request": request.id, "business_date": self.date }));
-                } else {
-                    println!(
-                        "{} was asked for. The leader answers within seconds; counterfoil runs shows it.",
-                        self.date
-                    );
-                }
-                return Ok(Exit::Done);
-            }
-            self.wait_for(session, request.id).await
+            let limit = if self.wait { self.timeout } else { ANSWER };
+            let answer = self.answer(session, request.id, limit).await?;
+            if self.wait { self.wait_for(session, &answer).await } else { Ok(self.say(&answer)) }
         })
     }
 
-    async fn wait_for(&self, session: &mut PgConnection, request: Uuid) -> anyhow::Result<Exit> {
-        let until = SystemClock.now() + self.timeout;
+    /// Waits for the leader's answer. A refusal is an error, in the leader's words.
+    async fn answer(&self, session: &mut PgConnection, request: Uuid, limit: Duration) -> anyhow::Result<RunAnswer> {
+        let until = SystemClock.now() + limit;
         let answer = loop {
             if let Some(answer) = requests::answer_to(session, request).await? {
                 break answer;
@@ -98,7 +95,7 @@ impl Run {
                 bail!(
                     "nobody answered within {}: does a replica lead? (counterfoil status). The request stays, and will be \
                      answered",
-                    humantime::format_duration(self.timeout)
+                    humantime::format_duration(limit)
                 );
             }
             tokio::time::sleep(LOOK_EVERY).await;
@@ -109,6 +106,20 @@ impl Run {
             }
             bail!("{}", answer.message);
         }
+        Ok(answer)
+    }
+
+    fn say(&self, answer: &RunAnswer) -> Exit {
+        if self.json {
+            println!("{}", json(answer, None));
+        } else {
+            println!("{} (answered by term {})", answer.message, answer.token);
+        }
+        Exit::Done
+    }
+
+    async fn wait_for(&self, session: &mut PgConnection, answer: &RunAnswer) -> anyhow::Result<Exit> {
+        let until = SystemClock.now() + self.timeout;
         if !self.json {
             eprintln!("{}", answer.message);
         }
@@ -129,7 +140,7 @@ impl Run {
             let done = status == "complete" || (status != "due" && still >= STANDS_STILL);
             if let Some(run) = found.as_ref().filter(|_| done) {
                 if self.json {
-                    println!("{}", json(&answer, Some(&status)));
+                    println!("{}", json(answer, Some(&status)));
                 } else {
                     print!("{}", told(run, &states));
                 }

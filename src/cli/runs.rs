@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::{Exit, session};
 use crate::db::connect::Purpose;
 use crate::db::days::{self, DayState};
+use crate::db::files;
 use crate::db::runs::{self, RunRow};
 
 /// Which business dates were run, and how each account of them stands.
@@ -57,10 +58,13 @@ struct AccountJson<'a> {
     changed_at: DateTime<Utc>,
 }
 
+/// How many files that were not taken are named.
+const FILES: i64 = 20;
+
 impl Runs {
     /// Runs it.
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let found = session::ask(self.config.as_deref(), Purpose::Read, async |_, session| {
+        let (found, left) = session::ask(self.config.as_deref(), Purpose::Read, async |_, session| {
             let rows = match self.date {
                 Some(date) => runs::find(session, date).await?.into_iter().collect(),
                 None => runs::newest(session, self.limit).await?,
@@ -70,7 +74,7 @@ impl Runs {
                 let states = days::states(session, row.business_date).await?;
                 found.push((row, states));
             }
-            Ok(found)
+            Ok((found, files::not_taken(session, FILES).await?))
         })?;
         if self.json {
             let shown: Vec<RunJson<'_>> = found.iter().map(|(run, states)| RunJson::of(run, states)).collect();
@@ -86,6 +90,13 @@ impl Runs {
         } else {
             for (run, states) in &found {
                 print!("{}", told(run, states));
+            }
+        }
+        if !self.json && !left.is_empty() {
+            println!("Files that were not taken, or not whole:");
+            for file in &left {
+                let status = if file.status == "accepted" { "waiting" } else { &file.status };
+                println!("    {status:<11}  {}  {}", file.name, file.why.as_deref().unwrap_or_default());
             }
         }
         Ok(Exit::Done)

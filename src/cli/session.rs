@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anyhow::Context;
 use secrecy::ExposeSecret;
 use sqlx::postgres::PgConnection;
 
@@ -23,8 +22,16 @@ pub(super) fn ask<T>(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut session = connector.connect(purpose).await?;
-        question(&settings, &mut session).await.with_context(|| {
-            format!("asking Postgres at {} (is its schema there? see counterfoil migrate)", connector.place())
+        question(&settings, &mut session).await.map_err(|error| {
+            // What a command says of its own is said as it is; what Postgres says needs to be placed.
+            if error.chain().any(<dyn std::error::Error>::is::<sqlx::Error>) {
+                error.context(format!(
+                    "Postgres at {} (is its schema there? see counterfoil migrate)",
+                    connector.place()
+                ))
+            } else {
+                error
+            }
         })
     })
 }

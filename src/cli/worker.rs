@@ -33,7 +33,10 @@ impl Worker {
         let outcome = runtime.block_on(worker::run(&settings));
         // What is left of work that did not stop must not keep the process: it ends with it.
         runtime.shutdown_background();
-        outcome?;
-        Ok(Exit::Done)
+        match outcome {
+            Ok(()) => Ok(Exit::Done),
+            Err(error) if error.is_of_settings() => Err(UsageError(error.to_string()).into()),
+            Err(error) => Err(error.into()),
+        }
     }
 }

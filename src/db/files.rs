@@ -143,3 +143,28 @@ pub async fn to_judge_again(session: &mut PgConnection, judged_by: &str) -> Resu
     .await?;
     Ok(file)
 }
+
+/// A file that was not taken, or not whole.
+#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+pub struct NotTaken {
+    /// The name under which its content was first seen.
+    pub name: String,
+    /// `accepted` (and something of it waits), `quarantined` or `refused`.
+    pub status: String,
+    /// The first finding that is an error, else the first.
+    pub why: Option<String>,
+}
+
+/// The files that were not taken, or not whole, newest first.
+pub async fn not_taken(session: &mut PgConnection, limit: i64) -> Result<Vec<NotTaken>, DbError> {
+    let files = query_as(
+        "SELECT name, status, \
+             (SELECT d ->> 'message' FROM jsonb_array_elements(diagnostics) WITH ORDINALITY AS f (d, place) \
+              ORDER BY d ->> 'severity' <> 'error', place LIMIT 1) AS why \
+         FROM counterfoil.source_file WHERE status <> 'accepted' OR waiting ORDER BY judged_at DESC LIMIT $1",
+    )
+    .bind(limit)
+    .fetch_all(session)
+    .await?;
+    Ok(files)
+}

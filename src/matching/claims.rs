@@ -340,7 +340,7 @@ fn amount_and_window_alone_is_a_suggestion_at_most_actual_7855() {
     }
     assert_eq!(
         why(&outcome, "b"),
-        "Book line k of 2026-05-08 has the same amount 600.00 5 business days apart; nothing else connects them, so a \
+        "Book line k of 2026-05-08 has the same amount 600.00 5 business days apart; nothing else that counts connects them, so a \
          person must confirm it."
     );
 }

@@ -149,8 +149,8 @@ impl Match {
                 format!("Both name {shared}, with the same amount {amount}; {dates}, within the window.")
             }
             Rule::AmountWindow => format!(
-                "Only the amount {amount} and the dates speak for it ({dates}); no reference or name in common: a person \
-                 must confirm it."
+                "Only the amount {amount} and the dates speak for it ({dates}); no reference or name that counts in common: a \
+                 person must confirm it."
             ),
         };
         if *interchangeable {

@@ -113,7 +113,7 @@ impl Teller<'_, '_> {
         let line = self.board.side(side).line(rank);
         let partner = self.board.side(other(side)).line(partner_rank);
         let why = format!(
-            "{} line {} of {} has the same amount {} {}; nothing else connects them, so a person must confirm it.",
+            "{} line {} of {} has the same amount {} {}; nothing else that counts connects them, so a person must confirm it.",
             capital(other(side)),
             partner.id,
             partner.date,

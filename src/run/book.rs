@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::RunError;
 use super::attempts::{Hand, Tried};
 use super::desk::Desk;
-use super::ingest::{Arrived, hex, shown};
+use super::ingest::{Arrived, codes, hex, shown};
 use super::plan::Step;
 use crate::account::AccountId;
 use crate::account::book_ledger::{BookLedger, ContentHash, Entry};
@@ -92,7 +92,7 @@ pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<
                 })
                 .await?;
             if let fence::Outcome::Committed(()) = stored {
-                tell(file, status, &batches);
+                tell(file, &verdict, &batches);
             }
             Ok(stored)
         })
@@ -154,7 +154,8 @@ fn batch<'a>(mut ledger: BookLedger, part: &Part<'a>, diagnostics: &mut Vec<Diag
     batch
 }
 
-fn tell(file: &Arrived, status: &str, batches: &[(AccountId, i64, Batch<'_>)]) {
+fn tell(file: &Arrived, verdict: &FileVerdict, batches: &[(AccountId, i64, Batch<'_>)]) {
+    let status = verdict.status;
     let (mut new, mut known, mut revised) = (0, 0, 0);
     for (_, _, batch) in batches {
         known += batch.known;
@@ -166,5 +167,11 @@ fn tell(file: &Arrived, status: &str, batches: &[(AccountId, i64, Batch<'_>)]) {
     metrics::lines(Side::Book, LineOutcome::Known, known);
     metrics::lines(Side::Book, LineOutcome::Revised, revised);
     metrics::file(Side::Book, if status == "refused" { FileOutcome::Refused } else { FileOutcome::Accepted });
-    tracing::info!(event = event::FILE_TAKEN, side = "book", sha256 = %hex(&file.sha256), status, new, known, revised, "book file taken");
+    let sha256 = hex(&file.sha256);
+    if status == "accepted" && !verdict.waiting {
+        tracing::info!(event = event::FILE_TAKEN, side = "book", %sha256, status, new, known, revised, "book file taken");
+    } else {
+        let codes = codes(&verdict.diagnostics);
+        tracing::warn!(event = event::FILE_NOT_TAKEN, side = "book", %sha256, status, waiting = verdict.waiting, %codes, "book file not taken, or not whole");
+    }
 }

@@ -376,7 +376,20 @@ fn tell(file: &Arrived, verdict: &FileVerdict, chains: &[Chained]) {
         _ => FileOutcome::Accepted,
     };
     metrics::file(Side::Bank, outcome);
-    tracing::info!(event = event::FILE_TAKEN, side = "bank", sha256 = %hex(&file.sha256), status = verdict.status, waiting = verdict.waiting, new, known, "statement file taken");
+    let sha256 = hex(&file.sha256);
+    if verdict.status == "accepted" && !verdict.waiting {
+        tracing::info!(event = event::FILE_TAKEN, side = "bank", %sha256, status = verdict.status, new, known, "statement file taken");
+    } else {
+        let codes = codes(&verdict.diagnostics);
+        tracing::warn!(event = event::FILE_NOT_TAKEN, side = "bank", %sha256, status = verdict.status, waiting = verdict.waiting, %codes, "statement file not taken, or not whole");
+    }
+}
+
+/// The codes of findings, each once: what a log may say of a file.
+pub(super) fn codes(diagnostics: &Value) -> String {
+    let found = diagnostics.as_array().into_iter().flatten().filter_map(|found| found.get("code")?.as_str());
+    let codes: std::collections::BTreeSet<&str> = found.collect();
+    codes.into_iter().collect::<Vec<_>>().join(",")
 }
 
 /// Findings as they are stored.

@@ -120,8 +120,10 @@ events! {
         "A step had been committed before, by this token.";
     STEP_FAILED = "warn" "step.failed" ["step", "account", "key", "attempt", "error"]
         "An attempt at a step failed. It is tried again up to run.step_attempts.";
-    FILE_TAKEN = "info" "file.taken" ["side", "sha256", "status", "waiting", "new", "known", "revised"]
-        "A file of the inbox was judged: accepted, quarantined or refused. What is wrong with it is in Postgres and in the report.";
+    FILE_TAKEN = "info" "file.taken" ["side", "sha256", "status", "new", "known", "revised"]
+        "A file of the inbox was accepted, and what is new in it was stored.";
+    FILE_NOT_TAKEN = "warn" "file.not_taken" ["side", "sha256", "status", "waiting", "codes"]
+        "A file of the inbox was refused, quarantined or held, for the reasons of these codes. `counterfoil runs` names it.";
     FILE_LEFT = "warn" "file.left" ["error"]
         "A file could not be read, or changed while it was: it is looked at again.";
     FILE_GIVEN_UP = "error" "file.given_up" ["sha256", "error"]

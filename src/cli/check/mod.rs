@@ -10,7 +10,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Exit, UsageError};
-use crate::settings::{Need, Settings};
+use crate::settings::{BookSource, Need, Settings};
 
 /// Check this deployment: settings, timings, Redis, Postgres, clocks, folders, accounts.
 ///
@@ -84,6 +84,10 @@ fn of_settings(settings: &Settings, findings: &mut Findings) {
             humantime::format_duration(derived.graceful_takeover)
         ),
     );
+    if matches!(settings.book.source, BookSource::Query { .. }) {
+        findings
+            .problem("books", "book.url with book.query is not read by this version: deliver book files".to_owned());
+    }
     if !settings.lease.eligible {
         findings.warn("lease", "lease.eligible is false: this replica never leads".to_owned());
     }

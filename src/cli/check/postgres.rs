@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use secrecy::ExposeSecret;
+use sqlx::postgres::PgConnection;
 
 use super::{Findings, of_clock};
 use crate::clock::{Clock, SystemClock};
@@ -48,10 +49,31 @@ pub(super) async fn look(settings: &Settings, findings: &mut Findings) {
         Ok(None) => findings.good("postgres", format!("no term of lease {} was ever installed", settings.lease.name)),
         Err(error) => findings.problem("postgres", error.to_string()),
     }
+    if let Ok(mut session) = connector.connect(Purpose::Read).await {
+        of_lease(&mut session, settings, findings).await;
+    }
     if let Ok(mut session) = connector.connect(Purpose::Read).await
         && let Ok(theirs) = sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(&mut session).await
     {
         let theirs: chrono::DateTime<chrono::Utc> = theirs;
         of_clock("postgres", theirs - SystemClock.wall(), findings);
+    }
+}
+
+/// A database belongs to one lease, until several books can share one.
+async fn of_lease(session: &mut PgConnection, settings: &Settings, findings: &mut Findings) {
+    let other: Result<Option<String>, _> =
+        sqlx::query_scalar("SELECT lease FROM counterfoil.leader_term WHERE lease <> $1 LIMIT 1")
+            .bind(settings.lease.name.as_str())
+            .fetch_optional(session)
+            .await;
+    if let Ok(Some(other)) = other {
+        findings.problem(
+            "postgres",
+            format!(
+                "this database belongs to lease {other}, not to {}: correct lease.name or postgres.url",
+                settings.lease.name
+            ),
+        );
     }
 }

@@ -3,7 +3,7 @@
 //! Everything here is a function of what the day's manifest names and of where the account stood before, so that the
 //! worker, whoever leads, and `counterfoil reconcile` in memory come to the same digest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
 
@@ -196,9 +196,10 @@ impl DayInput<'_> {
             book: book_side,
             differences: self.standing.position.differences,
         };
-        let breaks = self.breaks(bank, book, &outcome);
-        let proofs = self.proofs(&position, &breaks, (bank, book), (&consumed_bank, &consumed_book));
         let index = |lines: &[OpenLine]| lines.iter().map(|line| (line.id.clone(), line.clone())).collect();
+        let lines = Lines { bank: index(bank), book: index(book) };
+        let breaks = self.breaks(&lines, &outcome);
+        let proofs = self.proofs(&position, &breaks, (bank, book), (&consumed_bank, &consumed_book));
         AccountOutcome {
             account: self.account.id.clone(),
             currency,
@@ -211,7 +212,7 @@ impl DayInput<'_> {
             matches: outcome.matches,
             breaks,
             proofs,
-            lines: Lines { bank: index(bank), book: index(book) },
+            lines,
         }
     }
 
@@ -235,26 +236,22 @@ impl DayInput<'_> {
         }
     }
 
-    fn breaks(&self, bank: &[OpenLine], book: &[OpenLine], outcome: &Outcome) -> Vec<Break> {
-        let by_id = |lines: &'_ [OpenLine]| -> BTreeMap<String, (i64, NaiveDate, NaiveDate)> {
-            lines.iter().map(|line| (line.id.clone(), (line.minor, line.date, line.first_seen))).collect()
-        };
-        let (bank, book) = (by_id(bank), by_id(book));
+    fn breaks(&self, lines: &Lines, outcome: &Outcome) -> Vec<Break> {
         let breaks = outcome.residue.iter().filter_map(|open| {
-            let lines = match open.side {
-                Side::Bank => &bank,
-                Side::Book => &book,
+            let of_side = match open.side {
+                Side::Bank => &lines.bank,
+                Side::Book => &lines.book,
             };
-            let (minor, date, first_seen) = *lines.get(&open.line)?;
-            let age = self.account.calendar.business_days_between(date, self.date);
+            let line = of_side.get(&open.line)?;
+            let age = self.account.calendar.business_days_between(line.date, self.date);
             Some(Break {
                 class: open.class,
                 side: open.side,
                 line: open.line.clone(),
-                amount: Money::new(minor, self.account.currency),
+                amount: Money::new(line.minor, self.account.currency),
                 age_business_days: age,
                 bucket: Bucket::of(age),
-                first_seen,
+                first_seen: line.first_seen,
                 nearest: open.nearest.clone(),
             })
         });

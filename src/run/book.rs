@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use super::RunError;
 use super::attempts::{Hand, Tried};
 use super::desk::Desk;
-use super::ingest::{Arrived, codes, hex, shown};
+use super::ingest::{Arrived, codes, hex, shown, to_judge};
 use super::plan::Step;
 use crate::account::AccountId;
 use crate::account::book_ledger::{BookLedger, ContentHash, Entry};
 use crate::account::registry::Lookup;
 use crate::book::{self, BookLine, LedgerBalance, ParsedBook};
 use crate::db::books::{self, Batch};
-use crate::db::checkpoint::{Checkpoint, Key};
+use crate::db::checkpoint::Checkpoint;
 use crate::db::fence;
 use crate::db::files::{self, FileVerdict};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -29,17 +29,8 @@ struct Part<'a> {
 
 /// Takes in a book file. Says nothing of one that is known already.
 pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<Option<Tried<()>>, RunError> {
+    let Some(key) = to_judge(hand, desk, file, Step::Book).await? else { return Ok(None) };
     let judged_by = desk.judged_by.as_str();
-    let known = hand.read(async |session| files::known(session, &file.sha256).await).await?;
-    let hex = hex(&file.sha256);
-    let key = match known {
-        Some(known) if known.judged_by == judged_by || (known.status == "accepted" && !known.waiting) => {
-            return Ok(None);
-        }
-        Some(_) => format!("{hex}/{judged_by}"),
-        None => hex,
-    };
-    let key = Key::new("", Step::Book.name(), key);
     let checkpoint = Checkpoint::first(key.clone());
     let tried = hand
         .try_step(Step::Book, &key, None, async |hand| {

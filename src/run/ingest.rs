@@ -82,8 +82,13 @@ struct Chained {
     quarantined: Vec<(Offer, &'static str, String)>,
 }
 
-/// Takes in a file. Says nothing of one that is known already.
-pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<Option<Tried<()>>, RunError> {
+/// The step that judges a file of either side; none where the file is known, and would be judged as it was.
+pub(super) async fn to_judge(
+    hand: &mut Hand,
+    desk: &Desk,
+    file: &Arrived,
+    step: Step,
+) -> Result<Option<Key>, RunError> {
     let judged_by = desk.judged_by.as_str();
     let known = hand.read(async |session| files::known(session, &file.sha256).await).await?;
     let hex = hex(&file.sha256);
@@ -95,7 +100,13 @@ pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<
         Some(_) => format!("{hex}/{judged_by}"),
         None => hex,
     };
-    let key = Key::new("", Step::Ingest.name(), key);
+    Ok(Some(Key::new("", step.name(), key)))
+}
+
+/// Takes in a file. Says nothing of one that is known already.
+pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<Option<Tried<()>>, RunError> {
+    let Some(key) = to_judge(hand, desk, file, Step::Ingest).await? else { return Ok(None) };
+    let judged_by = desk.judged_by.as_str();
     let checkpoint = Checkpoint::first(key.clone());
     let tried = hand
         .try_step(Step::Ingest, &key, None, async |hand| {

@@ -49,12 +49,9 @@ pub(super) async fn look(settings: &Settings, findings: &mut Findings) {
         Ok(None) => findings.good("postgres", format!("no term of lease {} was ever installed", settings.lease.name)),
         Err(error) => findings.problem("postgres", error.to_string()),
     }
-    if let Ok(mut session) = connector.connect(Purpose::Read).await {
-        of_lease(&mut session, settings, findings).await;
-    }
-    if let Ok(mut session) = connector.connect(Purpose::Read).await
-        && let Ok(theirs) = sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(&mut session).await
-    {
+    let Ok(mut session) = connector.connect(Purpose::Read).await else { return };
+    of_lease(&mut session, settings, findings).await;
+    if let Ok(theirs) = sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(&mut session).await {
         let theirs: chrono::DateTime<chrono::Utc> = theirs;
         of_clock("postgres", theirs - SystemClock.wall(), findings);
     }

@@ -4,6 +4,8 @@
 //! is a throw-away one that does not wait for its disk, which makes the fence's share look as large as it can get: where
 //! a commit waits for a disk, the difference stays and the ratio falls. Figures: `docs/performance.md`.
 
+#![expect(clippy::print_stderr, reason = "progress, for whoever waits for it")]
+
 mod figures;
 
 use std::sync::Arc;

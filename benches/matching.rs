@@ -3,6 +3,8 @@
 //! `cargo bench --bench matching [-- LINES [reference|token|amount]]`. The reference is a bare sort of as many 128-bit keys as there are lines on
 //! both sides: what no sort-merge can be faster than by much. Figures: `docs/performance.md`.
 
+#![expect(clippy::print_stdout, reason = "what was measured is this program's outcome")]
+
 use std::hint::black_box;
 use std::time::Duration;
 

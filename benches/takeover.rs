@@ -4,6 +4,8 @@
 //! processes, a real Redis and a real Postgres, all on this machine; nothing is due, so leaders are idle. A replica that
 //! ended is replaced, and the next signal is sent only when all three are ready. Figures: `docs/performance.md`.
 
+#![expect(clippy::print_stderr, reason = "progress, for whoever waits for it")]
+
 mod figures;
 
 use std::ffi::OsString;

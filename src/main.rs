@@ -3,15 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use counterfoil::cli::{Cli, Exit};
+use counterfoil::cli::Cli;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match cli.run() {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            eprintln!("counterfoil: {error:#}");
-            Exit::of_error(&error).into()
-        }
-    }
+    Cli::parse().run().into()
 }

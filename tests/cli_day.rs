@@ -22,6 +22,22 @@ async fn counterfoil(site: &Site, arguments: &[&str]) -> Output {
     counterfoil::supervisor::blocking(move || command.output().expect("it ran")).await
 }
 
+/// The same, with whoever reads it gone before the first line (`counterfoil … | true`): its exit code, and what it said on
+/// stderr.
+async fn unread(site: &Site, arguments: &[&str]) -> (Option<i32>, String) {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_counterfoil"));
+    command
+        .current_dir(site.folder.path())
+        .env_clear()
+        .env("COUNTERFOIL__POSTGRES__URL", site.database.url())
+        .args(arguments)
+        .stdout(writer);
+    let output = counterfoil::supervisor::blocking(move || command.output().expect("it ran")).await;
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
 fn text(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout.clone()).expect("UTF-8")
@@ -70,6 +86,55 @@ async fn the_day_is_read_as_text_and_as_json() {
     let none = counterfoil(&site, &["report", "--date", "2026-11-20"]).await;
     assert_eq!(none.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&none.stderr).contains("counterfoil runs --date 2026-11-20"), "{none:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_left_changes_neither_the_outcome_nor_the_exit_code() {
+    let site = Site::of_the_example().await;
+    let mut runner = site.lead(1, "a").await;
+    site.day(&mut runner).await;
+    let reads: [&[&str]; 14] = [
+        &["--help"],
+        &["status"],
+        &["status", "--json"],
+        &["runs"],
+        &["runs", "--json"],
+        &["runs", "--date", "2026-11-20"],
+        &["breaks"],
+        &["breaks", "--json"],
+        &["report"],
+        &["history"],
+        &["history", "--json"],
+        &["pause"],
+        &["resume", "--json"],
+        &["resign"],
+    ];
+    for arguments in reads {
+        assert_eq!(unread(&site, arguments).await, (Some(0), String::new()), "{arguments:?}");
+    }
+    std::fs::write(site.path("no.ofx"), "no statement").expect("written");
+    let (code, said) = unread(&site, &["inspect", "no.ofx", "inbox/bank"]).await;
+    assert_eq!(code, Some(3), "one was refused, and every other one was still read: {said}");
+    let (code, said) = unread(
+        &site,
+        &[
+            "reconcile",
+            "--bank",
+            "inbox/bank",
+            "--book",
+            "inbox/book",
+            "--config",
+            "counterfoil.toml",
+            "--fail-on-breaks",
+        ],
+    )
+    .await;
+    assert_eq!((code, said.as_str()), (Some(1), ""), "something is open");
+    let (code, said) = unread(&site, &["run", "--date", DATE, "--wait", "--timeout", "1s", "--json"]).await;
+    assert!(
+        code == Some(1) && said.contains("nobody answered"),
+        "nobody leads, and nobody is told that it is done: {said}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

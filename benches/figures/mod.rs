@@ -1,6 +1,8 @@
 //! What the measurements share: samples without floats, and the rows that `scripts/bench` puts into
 //! `docs/performance.md`. Rows go to standard output, progress to standard error.
 
+#![expect(clippy::print_stdout, reason = "what was measured is this program's outcome")]
+
 use std::time::Duration;
 
 /// How long some repetitions of one thing took.

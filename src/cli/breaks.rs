@@ -8,7 +8,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
-use super::{Exit, UsageError, session};
+use super::{Exit, UsageError, out, session};
 use crate::db::connect::Purpose;
 use crate::db::outcome::{self, BreakRow};
 use crate::matching::Nearest;
@@ -66,11 +66,11 @@ impl Breaks {
         }
         if self.json {
             let shown: Vec<BreakJson<'_>> = found.iter().map(BreakJson::of).collect();
-            println!("{}", serde_json::to_string(&shown)?);
+            out::json(&shown)?;
         } else if found.is_empty() {
-            println!("Nothing is open.");
+            out::line("Nothing is open.")?;
         } else {
-            println!("{}", table(&found));
+            out::line(table(&found))?;
         }
         Ok(Exit::Done)
     }

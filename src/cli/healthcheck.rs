@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 
-use super::{Exit, UsageError};
+use super::{Exit, UsageError, out};
 use crate::http;
 use crate::settings::Settings;
 
@@ -33,7 +33,7 @@ impl Healthcheck {
         if health.live {
             Ok(Exit::Done)
         } else {
-            eprintln!("counterfoil: the worker at {listen} is not alive: {}", health.says);
+            out::say(format!("counterfoil: the worker at {listen} is not alive: {}", health.says));
             Ok(Exit::Failed)
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use chrono::SecondsFormat;
 use clap::Args;
 
-use super::{Exit, session};
+use super::{Exit, out, session};
 use crate::db::connect::Purpose;
 use crate::db::leadership::{self, EventRow};
 
@@ -36,13 +36,11 @@ impl History {
             Ok(leadership::history(session, &settings.lease.name, self.terms, self.limit).await?)
         })?;
         if self.json {
-            println!("{}", serde_json::to_string(&events)?);
+            out::json(&events)?;
         } else if events.is_empty() {
-            println!("Nobody has led yet.");
+            out::line("Nobody has led yet.")?;
         } else {
-            for event in &events {
-                println!("{}", told(event));
-            }
+            out::text(&events.iter().map(|event| told(event) + "\n").collect::<String>())?;
         }
         Ok(Exit::Done)
     }

@@ -1,13 +1,14 @@
 //! `counterfoil inspect`: what a statement file says, and whether its figures agree.
 
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
 
-use super::Exit;
 use super::files::gather;
+use super::{Exit, out};
 use crate::inbox::MAX_BYTES;
 use crate::report::inspect::Inspected;
 use crate::report::inspect::text::{self, Tally};
@@ -36,7 +37,7 @@ impl Inspect {
     /// Runs it.
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let sources = gather("inspect", &self.files)?;
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = out::stdout();
         let mut tally = Tally::default();
         // One file at a time: memory is bounded by the largest, and what was read is shown even if the next is damaged.
         let inspected = sources.into_iter().map(|source| match read(&source.path) {
@@ -49,11 +50,8 @@ impl Inspect {
         let inspected = inspected.inspect(|file| tally.add(file));
         let written = if self.json { json(&mut out, inspected) } else { prose(&mut out, inspected, self.lines) };
         let tally_line = |out: &mut dyn Write| if self.json { Ok(()) } else { out.write_all(tally.line().as_bytes()) };
-        match written.and_then(|()| tally_line(&mut out)).and_then(|()| out.flush()) {
-            // Whoever reads may stop early (`| head`); that is no failure of ours.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
-            other => other?,
-        }
+        let written = written.and_then(|()| tally_line(&mut out)).and_then(|()| out.flush());
+        written.context("standard output cannot be written")?;
         Ok(if tally.all_accepted() { Exit::Done } else { Exit::Refused })
     }
 }

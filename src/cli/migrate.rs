@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use secrecy::ExposeSecret;
 
-use super::{Exit, UsageError};
+use super::{Exit, UsageError, out};
 use crate::db::connect::Connector;
 use crate::db::schema::{self, WORKER_ROLE};
 use crate::settings::{Need, Settings};
@@ -39,11 +39,11 @@ impl Migrate {
             runtime.block_on(schema::migrate(&owner, worker.as_ref().map(Connector::login))).with_context(|| {
                 format!("the schema of {} was not brought up to version {}", owner.place(), schema::version())
             })?;
-        println!("{}: the schema is at version {version}.", owner.place());
-        match &worker {
-            Some(worker) => println!("{} is a member of {WORKER_ROLE}.", worker.login()),
-            None => println!("postgres.url is not set: no login was made a member of {WORKER_ROLE}."),
-        }
+        out::line(format!("{}: the schema is at version {version}.", owner.place()))?;
+        out::line(match &worker {
+            Some(worker) => format!("{} is a member of {WORKER_ROLE}.", worker.login()),
+            None => format!("postgres.url is not set: no login was made a member of {WORKER_ROLE}."),
+        })?;
         Ok(Exit::Done)
     }
 }

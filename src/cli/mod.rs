@@ -8,6 +8,7 @@ mod healthcheck;
 mod history;
 mod inspect;
 mod migrate;
+mod out;
 mod pause;
 mod progress;
 mod reconcile;
@@ -74,8 +75,15 @@ pub struct UsageError(pub String);
 // === impl Cli ===
 
 impl Cli {
-    /// Runs the command.
-    pub fn run(self) -> anyhow::Result<Exit> {
+    /// Runs the command to its end. An error is told on standard error.
+    pub fn run(self) -> Exit {
+        self.command().unwrap_or_else(|error| {
+            out::say(format!("counterfoil: {}", told(&error)));
+            Exit::of_error(&error)
+        })
+    }
+
+    fn command(self) -> anyhow::Result<Exit> {
         match self.command {
             Command::Breaks(command) => command.run(),
             Command::Check(command) => command.run(),
@@ -105,11 +113,22 @@ impl From<SettingsError> for UsageError {
     }
 }
 
+/// An error and what caused it, each part once: many an error says its cause's words itself.
+fn told(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for part in error.chain().map(ToString::to_string) {
+        if !told.contains(&part) {
+            told = if told.is_empty() { part } else { format!("{told}: {part}") };
+        }
+    }
+    told
+}
+
 // === impl Exit ===
 
 impl Exit {
     /// The exit of a command that ended in an error.
-    pub fn of_error(error: &anyhow::Error) -> Self {
+    fn of_error(error: &anyhow::Error) -> Self {
         if error.chain().any(<dyn std::error::Error>::is::<UsageError>) { Self::Usage } else { Self::Failed }
     }
 }

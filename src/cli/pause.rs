@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Exit, session};
+use super::{Exit, out, session};
 use crate::db::connect::Purpose;
 use crate::db::requests;
 
@@ -65,18 +65,15 @@ impl Word {
             Ok(was != paused)
         })?;
         if self.json {
-            println!("{}", serde_json::json!({ "paused": paused, "changed": changed }));
+            out::json(&serde_json::json!({ "paused": paused, "changed": changed }))?;
             return Ok(Exit::Done);
         }
-        println!(
-            "{}",
-            match (paused, changed) {
-                (true, true) => "The planner rests until counterfoil resume.",
-                (true, false) => "The planner rests already.",
-                (false, true) => "The planner works again.",
-                (false, false) => "The planner was not paused.",
-            }
-        );
+        out::line(match (paused, changed) {
+            (true, true) => "The planner rests until counterfoil resume.",
+            (true, false) => "The planner rests already.",
+            (false, true) => "The planner works again.",
+            (false, false) => "The planner was not paused.",
+        })?;
         Ok(Exit::Done)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 
 use super::files::{Source, gather, read_each};
 use super::progress::Progress;
-use super::{Exit, UsageError};
+use super::{Exit, UsageError, out};
 use crate::account::AccountId;
 use crate::account::registry::Registry;
 use crate::book::{self, profile::Profile};
@@ -210,13 +210,9 @@ impl Reconcile {
     fn put(&self, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
         match &self.out {
             None => {
-                let mut out = BufWriter::new(io::stdout().lock());
+                let mut out = out::stdout();
                 let written = write(&mut out).and_then(|()| Ok(out.flush()?));
-                // Whoever reads may stop early (`| head`); that is no failure of ours.
-                match written {
-                    Err(error) if is_broken_pipe(&error) => Ok(()),
-                    other => other,
-                }
+                written.context("standard output cannot be written")
             }
             Some(path) => {
                 let mut bytes = Vec::new();
@@ -228,17 +224,17 @@ impl Reconcile {
 
     fn exit(&self, found: &Reconciliation) -> Exit {
         if found.a_proof_failed() {
-            eprintln!(
-                "counterfoil: a proof failed: what is shown does not add up, and nothing of it should be relied on"
+            out::say(
+                "counterfoil: a proof failed: what is shown does not add up, and nothing of it should be relied on",
             );
             return Exit::Failed;
         }
         if found.some_input_was_not_taken() {
-            eprintln!("counterfoil: some input was not taken: the findings say which, and what was expected");
+            out::say("counterfoil: some input was not taken: the findings say which, and what was expected");
             return Exit::Refused;
         }
         if found.accounts.is_empty() {
-            eprintln!("counterfoil: nothing was reconciled: no account has a day that its statements and books cover");
+            out::say("counterfoil: nothing was reconciled: no account has a day that its statements and books cover");
             return Exit::Failed;
         }
         let open = found.accounts.iter().any(|account| !account.outcome.breaks.is_empty());
@@ -340,12 +336,4 @@ fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     fs::write(&beside, bytes)
         .and_then(|()| fs::rename(&beside, path))
         .with_context(|| format!("cannot write {}", path.display()))
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| {
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
-            || cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind)
-                == Some(io::ErrorKind::BrokenPipe)
-    })
 }

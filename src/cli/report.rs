@@ -1,13 +1,12 @@
 //! `counterfoil report`: what was found, as it was stored when the day was closed.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
 use chrono::NaiveDate;
 use clap::{Args, ValueEnum};
 
-use super::{Exit, session};
+use super::{Exit, out, session};
 use crate::db::connect::Purpose;
 use crate::db::{reports, runs};
 
@@ -67,7 +66,7 @@ impl Report {
                 None => anyhow::anyhow!("there is no summary of {date}: counterfoil runs --date {date} says why"),
             })
         })?;
-        std::io::stdout().write_all(&bytes)?;
+        out::bytes(&bytes)?;
         Ok(Exit::Done)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 
-use super::{Exit, UsageError, session};
+use super::{Exit, UsageError, out, session};
 use crate::db::connect::Purpose;
 use crate::db::leadership::{self, TermRow};
 use crate::election::FencingToken;
@@ -64,7 +64,7 @@ impl Resign {
             };
             leadership::ask_to_resign(session, lease, token, &settings.node.id, self.reason.as_deref()).await?;
             if !self.wait {
-                self.say(&term, None);
+                self.say(&term, None)?;
                 return Ok(Exit::Done);
             }
             let waited = tokio::time::timeout(self.timeout, async {
@@ -79,19 +79,19 @@ impl Resign {
             let Ok(next) = waited else {
                 bail!("term {} was asked to resign, and no other was installed within {:?}", term.token, self.timeout);
             };
-            self.say(&term, Some(&next?));
+            self.say(&term, Some(&next?))?;
             Ok(Exit::Done)
         })
     }
 
-    fn say(&self, term: &TermRow, next: Option<&TermRow>) {
+    fn say(&self, term: &TermRow, next: Option<&TermRow>) -> anyhow::Result<()> {
         if self.json {
-            println!("{}", serde_json::json!({ "asked": term, "installed": next }));
-            return;
+            return out::json(&serde_json::json!({ "asked": term, "installed": next }));
         }
-        println!("Term {} of {} was asked to resign.", term.token, term.node);
-        if let Some(next) = next {
-            println!("Term {} of {} is installed.", next.token, next.node);
+        out::line(format!("Term {} of {} was asked to resign.", term.token, term.node))?;
+        match next {
+            Some(next) => out::line(format!("Term {} of {} is installed.", next.token, next.node)),
+            None => Ok(()),
         }
     }
 }

@@ -10,7 +10,7 @@ use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
 use super::runs::told;
-use super::{Exit, UsageError, session};
+use super::{Exit, UsageError, out, session};
 use crate::clock::{Boot, Clock, SystemClock};
 use crate::db::connect::Purpose;
 use crate::db::requests::{self, RunAnswer, RunRequest};
@@ -80,7 +80,7 @@ impl Run {
             requests::ask(session, &request).await?;
             let limit = if self.wait { self.timeout } else { ANSWER };
             let answer = self.answer(session, request.id, limit).await?;
-            if self.wait { self.wait_for(session, &answer).await } else { Ok(self.say(&answer)) }
+            if self.wait { self.wait_for(session, &answer).await } else { self.say(&answer) }
         })
     }
 
@@ -102,26 +102,26 @@ impl Run {
         };
         if !answer.accepted {
             if self.json {
-                println!("{}", json(&answer, None));
+                out::json(&json(&answer, None))?;
             }
             bail!("{}", answer.message);
         }
         Ok(answer)
     }
 
-    fn say(&self, answer: &RunAnswer) -> Exit {
+    fn say(&self, answer: &RunAnswer) -> anyhow::Result<Exit> {
         if self.json {
-            println!("{}", json(answer, None));
+            out::json(&json(answer, None))?;
         } else {
-            println!("{} (answered by term {})", answer.message, answer.token);
+            out::line(format!("{} (answered by term {})", answer.message, answer.token))?;
         }
-        Exit::Done
+        Ok(Exit::Done)
     }
 
     async fn wait_for(&self, session: &mut PgConnection, answer: &RunAnswer) -> anyhow::Result<Exit> {
         let until = SystemClock.now() + self.timeout;
         if !self.json {
-            eprintln!("{}", answer.message);
+            out::say(&answer.message);
         }
         let mut last: Option<(String, Boot)> = None;
         loop {
@@ -140,15 +140,15 @@ impl Run {
             let done = status == "complete" || (status != "due" && still >= STANDS_STILL);
             if let Some(run) = found.as_ref().filter(|_| done) {
                 if self.json {
-                    println!("{}", json(answer, Some(&status)));
+                    out::json(&json(answer, Some(&status)))?;
                 } else {
-                    print!("{}", told(run, &states));
+                    out::text(&told(run, &states))?;
                 }
                 return Ok(if status == "complete" { Exit::Done } else { Exit::Failed });
             }
             if now >= until {
                 if let Some(run) = &found {
-                    print!("{}", told(run, &states));
+                    out::text(&told(run, &states))?;
                 }
                 bail!("{} is not complete after {}", self.date, humantime::format_duration(self.timeout));
             }

@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use clap::Args;
 use serde::Serialize;
 
-use super::{Exit, session};
+use super::{Exit, out, session};
 use crate::db::connect::Purpose;
 use crate::db::days::{self, DayState};
 use crate::db::files;
@@ -78,25 +78,22 @@ impl Runs {
         })?;
         if self.json {
             let shown: Vec<RunJson<'_>> = found.iter().map(|(run, states)| RunJson::of(run, states)).collect();
-            println!("{}", serde_json::to_string(&shown)?);
+            out::json(&shown)?;
         } else if found.is_empty() {
-            println!(
-                "{}",
-                self.date.map_or_else(
-                    || "No date was recorded yet.".to_owned(),
-                    |date| format!("{date} is not in the ledger.")
-                )
-            );
+            out::line(self.date.map_or_else(
+                || "No date was recorded yet.".to_owned(),
+                |date| format!("{date} is not in the ledger."),
+            ))?;
         } else {
             for (run, states) in &found {
-                print!("{}", told(run, states));
+                out::text(&told(run, states))?;
             }
         }
         if !self.json && !left.is_empty() {
-            println!("Files that were not taken, or not whole:");
+            out::line("Files that were not taken, or not whole:")?;
             for file in &left {
                 let status = if file.status == "accepted" { "waiting" } else { &file.status };
-                println!("    {status:<11}  {}  {}", file.name, file.why.as_deref().unwrap_or_default());
+                out::line(format!("    {status:<11}  {}  {}", file.name, file.why.as_deref().unwrap_or_default()))?;
             }
         }
         Ok(Exit::Done)

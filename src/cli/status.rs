@@ -6,7 +6,7 @@ use chrono::SecondsFormat;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Exit, session};
+use super::{Exit, out, session};
 use crate::db::connect::Purpose;
 use crate::db::leadership::{self, TermRow};
 use crate::db::requests;
@@ -55,9 +55,9 @@ impl Status {
             })
         })?;
         if self.json {
-            println!("{}", serde_json::to_string(&standing)?);
+            out::json(&standing)?;
         } else {
-            print!("{}", standing.told());
+            out::text(&standing.told())?;
         }
         Ok(Exit::Done)
     }

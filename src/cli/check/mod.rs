@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Exit, UsageError};
+use super::{Exit, UsageError, out};
 use crate::settings::{BookSource, Need, Settings};
 
 /// Check this deployment: settings, timings, Redis, Postgres, clocks, folders, accounts.
@@ -65,9 +65,9 @@ impl Check {
         });
         findings.sound = findings.findings.iter().all(|finding| finding.severity != Grade::Problem);
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&findings)?);
+            out::line(serde_json::to_string_pretty(&findings)?)?;
         } else {
-            findings.print();
+            findings.print()?;
         }
         Ok(if findings.sound { Exit::Done } else { Exit::Failed })
     }
@@ -158,18 +158,18 @@ impl Findings {
         self.findings.push(Finding { of, severity: Grade::Problem, says });
     }
 
-    fn print(&self) {
+    fn print(&self) -> anyhow::Result<()> {
         for finding in &self.findings {
             let mark = match finding.severity {
                 Grade::Good => "ok     ",
                 Grade::Warning => "warning",
                 Grade::Problem => "PROBLEM",
             };
-            println!("{mark}  {:9}  {}", finding.of, finding.says);
+            out::line(format!("{mark}  {:9}  {}", finding.of, finding.says))?;
         }
         let count = |grade| self.findings.iter().filter(|finding| finding.severity == grade).count();
         let (problems, warnings) = (count(Grade::Problem), count(Grade::Warning));
         let verdict = if self.sound { "a worker could lead here" } else { "a worker could not lead here" };
-        println!("{verdict}: {problems} problems, {warnings} warnings");
+        out::line(format!("{verdict}: {problems} problems, {warnings} warnings"))
     }
 }

@@ -12,7 +12,7 @@ mod stage;
 use anyhow::Context;
 use clap::Args;
 
-use super::Exit;
+use super::{Exit, out, told};
 
 /// See a leader frozen in the middle of a day's reconciliation, and nothing go wrong.
 ///
@@ -37,7 +37,7 @@ impl Demo {
             tokio::select! {
                 ended = play::play(self.keep) => ended,
                 _ = tokio::signal::ctrl_c() => {
-                    eprintln!("counterfoil: interrupted; everything that was started is ended");
+                    out::say("counterfoil: interrupted; everything that was started is ended");
                     Ok(Exit::Failed)
                 }
             }

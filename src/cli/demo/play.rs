@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use super::observer::{InstalledTerm, Observer, Step};
 use super::stage::{Replica, Stage, TTL};
-use super::{Exit, example};
+use super::{Exit, example, out, told};
 use crate::http;
 use crate::supervisor::blocking;
 
@@ -33,7 +33,7 @@ pub(super) async fn play(keep: bool) -> anyhow::Result<Exit> {
     let ended = scenes(&mut stage, &mut verdict).await;
     if let Err(error) = &ended {
         say("");
-        say(&format!("The scenario broke off: {error:#}"));
+        say(&format!("The scenario broke off: {}", told(error)));
         for replica in stage.replicas() {
             say(&format!("--- what {} said last", replica.name));
             say(&replica.last_words());
@@ -244,9 +244,10 @@ fn indented(text: &str) {
     }
 }
 
-/// The demo speaks on stdout: it is what one runs it for.
+/// The demo speaks on stdout: it is what one runs it for. What it comes to is its exit code: a line that cannot be written
+/// does not end the play, which would leave nothing judged.
 fn say(line: &str) {
-    println!("{line}");
+    let _ = out::line(line);
 }
 
 fn since(from: DateTime<Utc>, to: DateTime<Utc>) -> String {

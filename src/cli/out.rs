@@ -1,0 +1,84 @@
+//! Standard output and standard error: the only place that writes to them.
+//!
+//! Whoever reads may stop early (`counterfoil breaks | head`). That is no failure of ours: what they did not want is
+//! dropped, the command goes on to its end, and its exit code says what it would have said to a patient reader. So a
+//! `run --wait` whose reader left still tells the truth. Anything else that keeps a line from being written (a full disk)
+//! is an error, since somebody wanted it.
+
+use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
+
+use anyhow::Context;
+use serde::Serialize;
+
+/// A writer whose reader may leave.
+#[derive(Debug)]
+pub(super) struct Patient<W> {
+    to: W,
+    /// The reader left: nothing is written any more.
+    left: bool,
+}
+
+/// Standard output, for what is written piece by piece. It must be flushed: only then is it known that it was written.
+#[expect(clippy::disallowed_methods, reason = "this is the one place that writes there")]
+pub(super) fn stdout() -> BufWriter<Patient<Stdout>> {
+    BufWriter::new(Patient::new(io::stdout()))
+}
+
+/// Writes this, whole, to standard output.
+pub(super) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut out = stdout();
+    out.write_all(bytes).and_then(|()| out.flush()).context("standard output cannot be written")
+}
+
+/// Writes this text as it is; it ends its lines itself.
+pub(super) fn text(text: &str) -> anyhow::Result<()> {
+    bytes(text.as_bytes())
+}
+
+/// Writes one line.
+pub(super) fn line(line: impl AsRef<str>) -> anyhow::Result<()> {
+    text(&format!("{}\n", line.as_ref()))
+}
+
+/// Writes one line of JSON.
+pub(super) fn json(value: &impl Serialize) -> anyhow::Result<()> {
+    line(serde_json::to_string(value)?)
+}
+
+/// Says something on standard error. If nobody hears it there, nobody can be told.
+pub(super) fn say(words: impl AsRef<str>) {
+    let _ = io::stderr().write_all(format!("{}\n", words.as_ref()).as_bytes());
+}
+
+// === impl Patient ===
+
+impl<W> Patient<W> {
+    fn new(to: W) -> Self {
+        Self { to, left: false }
+    }
+}
+
+impl<W: Write> Patient<W> {
+    fn unless_left<T>(&mut self, dropped: T, write: impl FnOnce(&mut W) -> io::Result<T>) -> io::Result<T> {
+        if self.left {
+            return Ok(dropped);
+        }
+        match write(&mut self.to) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.left = true;
+                Ok(dropped)
+            }
+            other => other,
+        }
+    }
+}
+
+impl<W: Write> Write for Patient<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.unless_left(bytes.len(), |to| to.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.unless_left((), Write::flush)
+    }
+}

@@ -1,7 +1,7 @@
 # `make demo` shows the product at work; `make test` proves it. Both install what they need (scripts/setup).
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt clippy doc sqlx bench
+.PHONY: help demo test check fmt clippy doc sqlx bench simulate
 
 help: ## What there is to make
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -39,3 +39,8 @@ sqlx: ## Renew .sqlx after a query or a migration changed
 bench: ## Measure, and renew docs/performance.md
 	@scripts/setup test
 	scripts/bench
+
+# Built in a profile of its own, optimised without the release's long link.
+simulate: ## More seeds of the election's simulation (SEEDS=…), or the history of one (SEED=…)
+	COUNTERFOIL_SIM_SEEDS=$(or $(SEEDS),100000) COUNTERFOIL_SIM_SEED=$(SEED) \
+		cargo test --locked --profile simulate --test simulation -- --nocapture whatever_goes_wrong

@@ -27,8 +27,6 @@ mod event;
 mod following;
 mod leading;
 #[cfg(test)]
-mod simulation;
-#[cfg(test)]
 mod tests;
 
 use std::time::Duration;

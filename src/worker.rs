@@ -296,6 +296,7 @@ impl StatusSource for Replica {
             schema_fault: snapshot.schema_fault,
             redis_fault: snapshot.redis_fault,
             postgres_fault: snapshot.postgres_fault.or(unsound),
+            inbox_fault: snapshot.inbox_fault,
         }
     }
 }

@@ -60,11 +60,16 @@ impl Deployment {
     }
 
     fn start(&self, node: &str) -> Worker {
+        self.start_with(node, &[])
+    }
+
+    fn start_with(&self, node: &str, settings: &[(&str, &str)]) -> Worker {
         let port = free_port().unwrap();
         let log = self.folder.path().join(format!("{node}.log"));
         let child = self
             .command(node)
             .arg("worker")
+            .envs(settings.iter().copied())
             .env("COUNTERFOIL__HTTP__LISTEN", format!("127.0.0.1:{port}"))
             .stdout(Stdio::null())
             .stderr(std::fs::File::create(&log).unwrap())
@@ -214,6 +219,60 @@ async fn a_login_that_could_bypass_the_fence_is_told_and_never_leads() {
     let why = worker.until("it says why", "/readyz", |_, body| body.contains("owns the schema")).await;
     assert!(why.contains("[-] postgres"), "{why}");
     assert!(worker.log().contains("this replica does not campaign"), "{}", worker.log());
+}
+
+#[tokio::test]
+async fn a_leader_that_loses_its_inbox_makes_way_for_a_replica_that_can_read_its_own_and_where_none_can_nobody_leads() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let other = deployment.folder.path().join("other");
+    for side in ["bank", "book"] {
+        std::fs::create_dir_all(other.join(side)).unwrap();
+    }
+    let mut first = deployment.start("first");
+    first.leads().await;
+    let mut second =
+        deployment.start_with("second", &[("COUNTERFOIL__INBOX__URL", &format!("file://{}", other.display()))]);
+    second.until("it knows who leads", "/status", |_, body| body.contains("\"token\":1")).await;
+    second.ready().await;
+
+    let inbox = deployment.folder.path().join("inbox");
+    std::fs::rename(inbox.join("bank"), inbox.join("gone")).unwrap();
+    let not_ready = |code: u16, body: &str| code == 503 && body.starts_with("[-] inbox: ") && body.contains("bank/");
+    first.until("it says what it lacks", "/readyz", not_ready).await;
+    second.leads().await;
+    let history = deployment.json(&["history", "--terms", "--json"]);
+    assert_eq!((&history[0]["node"], &history[0]["reason"]), (&"first".into(), &"ineligible".into()), "{history}");
+
+    std::fs::remove_dir(other.join("bank")).unwrap();
+    second.until("it says what it lacks", "/readyz", not_ready).await;
+    for worker in [&mut first, &mut second] {
+        worker.until("it follows", "/status", |_, body| body.contains("\"role\":\"follower\"")).await;
+        let down = "counterfoil_dependency_up{lease=\"reconciliation\",dependency=\"inbox\"} 0";
+        let held = "counterfoil_leader_ineligible{lease=\"reconciliation\",reason=\"inbox_unreadable\"} 1";
+        worker.until("its metrics say so", "/metrics", |_, page| page.contains(down) && page.contains(held)).await;
+        let said = |event: &str| worker.log().lines().filter(|line| line.contains(event)).count();
+        assert_eq!((said("dependency.down"), said("leader.ineligible")), (1, 1), "{}", worker.log());
+    }
+    let asked = deployment.run(&["run", "--date", "2026-03-02"]);
+    let told = String::from_utf8_lossy(&asked.stderr).into_owned();
+    assert_eq!(asked.status.code(), Some(1), "{told}");
+    assert!(told.contains("nobody leads") && told.contains("second: ineligible (the inbox"), "{told}");
+
+    std::fs::rename(inbox.join("gone"), inbox.join("bank")).unwrap();
+    first.leads().await;
+    first.ready().await;
+}
+
+#[tokio::test]
+async fn a_replica_without_an_inbox_is_not_ready_from_its_start() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    std::fs::remove_dir(deployment.folder.path().join("inbox/bank")).unwrap();
+    let mut worker = deployment.start("a");
+    let inbox_alone = |code: u16, body: &str| code == 503 && body.starts_with("[-] inbox: the inbox");
+    worker.until("it says what it lacks", "/readyz", inbox_alone).await;
+    worker.until("it does not campaign", "/metrics", |_, page| page.contains("reason=\"inbox_unreadable\"} 1")).await;
 }
 
 #[tokio::test]

@@ -14,7 +14,8 @@ use super::{Exit, UsageError, out, session};
 use crate::clock::{Boot, Clock, SystemClock};
 use crate::db::connect::Purpose;
 use crate::db::requests::{self, RunAnswer, RunRequest};
-use crate::db::{days, runs};
+use crate::db::{days, leadership, runs};
+use crate::election::LeaseName;
 
 /// Ask the leader for a business date.
 ///
@@ -67,7 +68,7 @@ impl Run {
         if self.reason.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
             return Err(UsageError("--reason is empty".to_owned()).into());
         }
-        session::ask(self.config.as_deref(), Purpose::Ask, async |_, session| {
+        session::ask(self.config.as_deref(), Purpose::Ask, async |settings, session| {
             let request = RunRequest {
                 id: Uuid::new_v4(),
                 business_date: self.date,
@@ -79,24 +80,28 @@ impl Run {
             };
             requests::ask(session, &request).await?;
             let limit = if self.wait { self.timeout } else { ANSWER };
-            let answer = self.answer(session, request.id, limit).await?;
+            let answer = self.answer(session, &settings.lease.name, request.id, limit).await?;
             if self.wait { self.wait_for(session, &answer).await } else { self.say(&answer) }
         })
     }
 
     /// Waits for the leader's answer. A refusal is an error, in the leader's words.
-    async fn answer(&self, session: &mut PgConnection, request: Uuid, limit: Duration) -> anyhow::Result<RunAnswer> {
+    async fn answer(
+        &self,
+        session: &mut PgConnection,
+        lease: &LeaseName,
+        request: Uuid,
+        limit: Duration,
+    ) -> anyhow::Result<RunAnswer> {
         let until = SystemClock.now() + limit;
         let answer = loop {
             if let Some(answer) = requests::answer_to(session, request).await? {
                 break answer;
             }
             if SystemClock.now() >= until {
-                bail!(
-                    "nobody answered within {}: does a replica lead? (counterfoil status). The request stays, and will be \
-                     answered",
-                    humantime::format_duration(limit)
-                );
+                let why = why_nobody_leads(session, lease).await?;
+                let limit = humantime::format_duration(limit);
+                bail!("nobody answered within {limit}: {why}. The request stays, and will be answered");
             }
             tokio::time::sleep(LOOK_EVERY).await;
         };
@@ -155,6 +160,19 @@ impl Run {
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }
+}
+
+/// The cause, as the replicas wrote it down.
+async fn why_nobody_leads(session: &mut PgConnection, lease: &LeaseName) -> anyhow::Result<String> {
+    let words = leadership::last_words(session, lease).await?;
+    if words.is_empty() {
+        return Ok("does a replica lead? See counterfoil status, and /readyz of a replica".to_owned());
+    }
+    let each = words.iter().map(|word| match &word.detail {
+        Some(detail) => format!("{}: {} ({detail})", word.node, word.reason),
+        None => format!("{}: {}", word.node, word.reason),
+    });
+    Ok(format!("nobody leads. What the replicas last said: {}", each.collect::<Vec<_>>().join("; ")))
 }
 
 fn json(answer: &RunAnswer, status: Option<&str>) -> serde_json::Value {

@@ -47,6 +47,17 @@ pub struct EventRow {
     pub ended_at: Option<DateTime<Utc>>,
 }
 
+/// What a replica last said of why it does not lead.
+#[derive(Debug, Clone, PartialEq, Eq, FromRow, Serialize)]
+pub struct LastWord {
+    /// Which replica.
+    pub node: String,
+    /// A word of the closed list.
+    pub reason: String,
+    /// The sentence behind it.
+    pub detail: Option<String>,
+}
+
 /// The installed term of a lease.
 pub async fn installed(session: &mut PgConnection, lease: &LeaseName) -> Result<Option<TermRow>, DbError> {
     let term = query_as(
@@ -86,6 +97,24 @@ pub async fn history(
     .await?;
     events.reverse();
     Ok(events)
+}
+
+/// What each replica last wrote down of why it does not lead, since the installed term began. Empty while its leader has
+/// not stepped down: whether it lives is not known here.
+pub async fn last_words(session: &mut PgConnection, lease: &LeaseName) -> Result<Vec<LastWord>, DbError> {
+    let words = query_as(
+        "SELECT DISTINCT ON (e.node) e.node, e.reason, e.detail \
+         FROM counterfoil.leadership_event e LEFT JOIN counterfoil.leader_term t ON t.lease = e.lease \
+         WHERE e.lease = $1 AND e.kind IN ('step_down', 'candidacy') AND e.reason IS NOT NULL \
+           AND (t.lease IS NULL OR e.started_at >= t.installed_at AND EXISTS ( \
+               SELECT FROM counterfoil.leadership_event s \
+               WHERE s.lease = t.lease AND s.token = t.token AND s.owner = t.owner AND s.kind = 'step_down')) \
+         ORDER BY e.node, e.id DESC",
+    )
+    .bind(lease.as_str())
+    .fetch_all(session)
+    .await?;
+    Ok(words)
 }
 
 /// Asks the leader of this term to resign. Served by that term's leader or by nobody: a row that is never answered

@@ -165,6 +165,7 @@ impl Elector {
             Event::Beat(beat) => self.on_beat(beat),
             Event::TermSeen { token } => self.on_term_seen(token, now, &mut effects),
             Event::WriteRefused { token } => self.on_write_refused(token, now, &mut effects),
+            Event::Unfit => self.on_unfit(now, &mut effects),
             Event::Resign { token } => self.on_resign(token, now, &mut effects),
             Event::WorkStopped { token } => self.on_work_stopped(token, now, &mut effects),
             Event::Shutdown => self.on_shutdown(now, &mut effects),

@@ -1,14 +1,15 @@
 //! The keeper: drives the elector on a thread of its own.
 //!
 //! Own thread, own runtime, own connections: neither CPU-bound matching nor a pool that the work has emptied can delay
-//! a heartbeat. Inside, three lines of work that never wait for each other: Redis' answers ([`redis_line`]), the
-//! election's calls of Postgres ([`postgres_line`]), and what may take its time there (history, and looking at who
-//! leads). A fourth listens for releases ([`subscription`]). Everything they learn is an event for the elector, and
+//! a heartbeat. Inside, lines of work that never wait for each other: Redis' answers ([`redis_line`]), the election's
+//! calls of Postgres ([`postgres_line`]), what may take its time there (history, and looking at who leads), the inbox
+//! ([`inbox_line`]), and one that listens for releases ([`subscription`]). Everything they learn is an event for the elector, and
 //! everything that it answers is carried out here, in its order.
 //!
 //! Who decides is said in [`super::elector`]. This room only carries questions and answers, and tells what happened:
 //! first the trust that others read, then the effects, and the observers last.
 
+mod inbox_line;
 mod postgres_line;
 mod redis_line;
 mod subscription;
@@ -26,7 +27,7 @@ use uuid::Uuid;
 
 use super::elector::{Attempt, Change, Effect, Elector, Event, Fit, Installed, Standing};
 use super::lease::{BadRedisUrl, Lease};
-use super::reason::{Ineligible, Role};
+use super::reason::{Ineligible, Reason, Role};
 use super::tenure::{AtWork, Progress, Said, Tenure, Trust};
 use super::term::{self, EventKind, InstalledTerm, Term, TermStore};
 use super::timing::Timings;
@@ -35,7 +36,8 @@ use crate::clock::Clock;
 use crate::db::connect::Connector;
 use crate::telemetry::{self, event};
 
-/// Says whether the inbox can be read: part of eligibility. May block; it is asked off the keeper's thread.
+/// Says whether the inbox can be read: part of eligibility, and of readiness. May block, even for ever; it is asked off
+/// the keeper's thread, once a heartbeat.
 pub type InboxCheck = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// What a keeper is made of.
@@ -89,6 +91,8 @@ pub struct Snapshot {
     pub listening_fault: Option<String>,
     /// Why the latest call of Postgres failed.
     pub postgres_fault: Option<String>,
+    /// Why the inbox cannot be read.
+    pub inbox_fault: Option<String>,
     /// What is wrong with the schema, or that nobody could look yet.
     pub schema_fault: Option<String>,
     /// The sentence behind `standing.held_back`, where there is more to say.
@@ -135,8 +139,10 @@ enum News {
     Redis(Result<(), String>),
     /// The subscription stands, or was lost.
     Listening(Result<(), String>),
-    /// A call of Postgres succeeded or failed.
+    /// Postgres serves an election, or does not.
     Postgres(Result<(), String>),
+    /// The inbox can be read, or cannot.
+    Inbox(Result<(), String>),
     /// The schema was looked at.
     Schema(Result<(), String>),
 }
@@ -153,8 +159,13 @@ pub fn keeper(
     let limit = settings.timings.attempt_timeout;
     let lease = Lease::new(settings.redis.expose_secret(), &settings.lease, limit)?;
     let unknown = || Some(NOT_ASKED.to_owned());
-    let first =
-        Snapshot { redis_fault: unknown(), postgres_fault: unknown(), schema_fault: unknown(), ..Snapshot::default() };
+    let first = Snapshot {
+        redis_fault: unknown(),
+        postgres_fault: unknown(),
+        inbox_fault: unknown(),
+        schema_fault: unknown(),
+        ..Snapshot::default()
+    };
     let (snapshots, seen) = watch::channel(first);
     let (tenures, begun) = mpsc::unbounded_channel();
     let (orders, ordered) = mpsc::unbounded_channel();
@@ -220,6 +231,9 @@ impl Keeper {
             (settings.redis.clone(), subscription::Listener::new(lease.keys().released.clone(), timings));
         lines.spawn(redis_line::run(lease, timings, Arc::clone(&clock), questions, news.clone()));
         lines.spawn(releases.run(subscription, news.clone()));
+        let (looked, inbox) = watch::channel(None);
+        let inbox_watch = inbox_line::Watch::new(Arc::clone(&settings.inbox), timings);
+        lines.spawn(inbox_watch.run(looked, news.clone()));
         let (postgres, calls) = mpsc::unbounded_channel();
         let store = || TermStore::new(settings.postgres.clone(), timings.attempt_timeout);
         lines.spawn(postgres_line::run(
@@ -227,7 +241,7 @@ impl Keeper {
                 store: store(),
                 lease: settings.lease.clone(),
                 bound: timings.install_bound(),
-                inbox: Arc::clone(&settings.inbox),
+                inbox,
                 alive: Arc::clone(&alive),
                 sound: false,
             },
@@ -256,6 +270,7 @@ impl Keeper {
             alive,
             terms: HashMap::new(),
             stop_work: None,
+            unfit: None,
             stopped: None,
             exit: None,
         };
@@ -307,6 +322,8 @@ struct Desk {
     /// Terms that Postgres installed for us, until the elector takes them up.
     terms: HashMap<FencingToken, Term>,
     stop_work: Option<CancellationToken>,
+    /// Why this replica was last found unfit: the sentence behind the reason *ineligible*.
+    unfit: Option<String>,
     /// The term whose work stopped of itself, before it was told to.
     stopped: Option<FencingToken>,
     exit: Option<bool>,
@@ -348,6 +365,14 @@ impl Desk {
         let detail = self.snapshots.borrow().held_back_detail.clone();
         let detail = detail.unwrap_or_else(|| why.explain().to_owned());
         tracing::warn!(event = event::INELIGIBLE, reason = why.name(), "this replica does not campaign: {detail}");
+        // Written down where a person has to do something, so that who asks Postgres why nobody leads hears it.
+        if why.is_standing() {
+            self.write_down(term::Event {
+                reason: Some(Reason::Ineligible),
+                detail: Some(detail),
+                ..self.entry(EventKind::Candidacy)
+            });
+        }
     }
 
     /// Until when nothing needs to be looked at.
@@ -414,6 +439,13 @@ impl Desk {
                 self.on_health("subscription", outcome, |snapshot| &mut snapshot.listening_fault);
             }
             News::Postgres(outcome) => self.on_health("postgres", outcome, |snapshot| &mut snapshot.postgres_fault),
+            News::Inbox(outcome) => {
+                let unfit = outcome.as_ref().err().cloned();
+                self.on_health("inbox", outcome, |snapshot| &mut snapshot.inbox_fault);
+                if let Some(why) = unfit {
+                    self.on_unfit(why);
+                }
+            }
             News::Schema(outcome) => self.on_health("schema", outcome, |snapshot| &mut snapshot.schema_fault),
         }
     }
@@ -441,6 +473,12 @@ impl Desk {
         if let Some(token) = token.filter(|_| !known) {
             self.step(Event::TermSeen { token });
         }
+    }
+
+    /// Whoever leads makes way for one that can do the work.
+    fn on_unfit(&mut self, why: String) {
+        self.unfit = Some(why);
+        self.step(Event::Unfit);
     }
 
     /// Said once per change: an outage of an hour is two lines in the log.
@@ -495,17 +533,20 @@ impl Desk {
             }
             Effect::Lead { token, .. } => self.hand_over(token),
             Effect::StopWork { owner, token, reason, trust_left } => {
+                let detail = self.behind(reason);
+                let because = detail.as_ref().map(|detail| format!(" ({detail})")).unwrap_or_default();
                 tracing::info!(
                     event = event::STEPPING_DOWN,
                     token = token.get(),
                     reason = reason.name(),
-                    "stepping down: the work is told to stop"
+                    "stepping down{because}: the work is told to stop"
                 );
                 // Written now and not with the announcement: the successor's install copies the reason, and is fast.
                 self.write_down(term::Event {
                     token: Some(token),
                     owner: Some(owner),
                     reason: Some(reason),
+                    detail,
                     trust_left: Some(trust_left),
                     ..self.entry(EventKind::StepDown)
                 });
@@ -556,9 +597,17 @@ impl Desk {
                     self.write_down_change(change, EventKind::StepDown, Some(detail));
                 }
             }
-            (Role::Candidate, Role::Follower) => self.write_down_change(change, EventKind::Candidacy, None),
+            (Role::Candidate, Role::Follower) => {
+                let detail = self.behind(change.reason);
+                self.write_down_change(change, EventKind::Candidacy, detail.as_deref());
+            }
             _ => {}
         }
+    }
+
+    /// The sentence behind a reason, where there is one.
+    fn behind(&self, reason: Reason) -> Option<String> {
+        (reason == Reason::Ineligible).then(|| self.unfit.clone()).flatten()
     }
 
     fn entry(&self, kind: EventKind) -> term::Event {

@@ -35,6 +35,8 @@ pub enum Reason {
     Stalled,
     /// The machine slept.
     Suspended,
+    /// It can no longer do a leader's work: its inbox cannot be read, or Postgres takes no writes.
+    Ineligible,
     /// An operator asked for it.
     Resigned,
     /// The process was told to end.
@@ -119,7 +121,7 @@ impl fmt::Display for Role {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Won,
         Self::Installed,
         Self::Lost,
@@ -127,6 +129,7 @@ impl Reason {
         Self::Fenced,
         Self::Stalled,
         Self::Suspended,
+        Self::Ineligible,
         Self::Resigned,
         Self::Shutdown,
         Self::InstallRefused,
@@ -143,6 +146,7 @@ impl Reason {
             Self::Fenced => "fenced",
             Self::Stalled => "stalled",
             Self::Suspended => "suspended",
+            Self::Ineligible => "ineligible",
             Self::Resigned => "resigned",
             Self::Shutdown => "shutdown",
             Self::InstallRefused => "install_refused",
@@ -150,9 +154,14 @@ impl Reason {
         }
     }
 
-    /// Nobody asked for it: a replica that lost its term so waits longer before it campaigns again.
+    /// The lease is not this replica's to keep any more, or it must not keep it: nothing renews it while the work stops.
     pub fn is_involuntary(self) -> bool {
         matches!(self, Self::Lost | Self::Expired | Self::Fenced | Self::Stalled | Self::Suspended)
+    }
+
+    /// What took the term may take the next one too: the replica waits longer each time before it campaigns again.
+    pub fn is_setback(self) -> bool {
+        self.is_involuntary() || self == Self::Ineligible
     }
 }
 
@@ -191,6 +200,11 @@ impl Ineligible {
             Self::NeverLeads => "never_leads",
             Self::OldWorkAlive => "old_work_alive",
         }
+    }
+
+    /// It lasts until a person does something, and Postgres is there to hear of it.
+    pub fn is_standing(self) -> bool {
+        matches!(self, Self::PrivilegesUnsound | Self::InboxUnreadable)
     }
 
     /// The sentence for it.

@@ -81,7 +81,7 @@ pub enum Obstacle {
 /// What an entry of the history is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
-    /// A candidacy that ended without a term.
+    /// A candidacy that ended without a term, or that could not begin.
     Candidacy,
     /// A leader stepped down; the successor's install copies the reason to the term's entry.
     StepDown,

@@ -40,8 +40,10 @@ pub struct Status {
     pub schema_fault: Option<String>,
     /// Why the latest call of Redis failed.
     pub redis_fault: Option<String>,
-    /// Why the latest call of Postgres failed.
+    /// Why Postgres does not serve: the latest call failed, or it takes no writes.
     pub postgres_fault: Option<String>,
+    /// Why the inbox cannot be read.
+    pub inbox_fault: Option<String>,
 }
 
 /// The step at work.
@@ -86,12 +88,13 @@ impl Status {
     }
 
     /// The conditions of readiness. Settings were read, or there would be no process to ask.
-    pub fn checks(&self) -> [Check; 4] {
+    pub fn checks(&self) -> [Check; 5] {
         [
             Check { name: "settings", fault: None },
             Check { name: "schema", fault: self.schema_fault.clone() },
             Check { name: "redis", fault: self.redis_fault.clone() },
             Check { name: "postgres", fault: self.postgres_fault.clone() },
+            Check { name: "inbox", fault: self.inbox_fault.clone() },
         ]
     }
 
@@ -104,6 +107,7 @@ impl Status {
             ineligible: self.ineligible,
             redis: self.redis_fault.is_none(),
             postgres: self.postgres_fault.is_none(),
+            inbox: self.inbox_fault.is_none(),
         }
     }
 }

@@ -31,6 +31,7 @@ fn follower() -> Status {
         schema_fault: None,
         redis_fault: None,
         postgres_fault: None,
+        inbox_fault: None,
     }
 }
 
@@ -79,7 +80,7 @@ async fn a_replica_without_redis_lives_but_is_not_ready_and_says_why() {
 #[tokio::test]
 async fn verbose_readiness_tells_each_check() {
     let (code, body) = ask(follower(), "/readyz?verbose").await;
-    assert_eq!((code, body.as_str()), (200, "[+] settings\n[+] schema\n[+] redis\n[+] postgres\nok\n"));
+    assert_eq!((code, body.as_str()), (200, "[+] settings\n[+] schema\n[+] redis\n[+] postgres\n[+] inbox\nok\n"));
 }
 
 #[tokio::test]

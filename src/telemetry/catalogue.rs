@@ -166,10 +166,10 @@ catalogue! {
 
     // Servers and process.
     DEPENDENCY_UP = Kind::Gauge, Replica, "counterfoil_dependency_up", [LabelDeclaration::of::<Dependency>()],
-        "1 when this replica's latest call of the server succeeded.";
+        "1 when this replica's latest call of the server succeeded, or its latest look into the inbox. A Postgres that takes no writes is 0.";
     DEPENDENCY_ERRORS = Kind::Counter, Replica, "counterfoil_dependency_errors_total",
         [LabelDeclaration::of::<Dependency>(), LabelDeclaration::of::<ErrorKind>()],
-        "Calls of a server that failed, by kind.";
+        "Calls of a server, or looks into the inbox, that failed, by kind.";
     CLOCK_SKEW = Kind::Gauge, Replica, "counterfoil_database_clock_skew_seconds", [],
         "This replica's wall clock minus that of Postgres. Absent until it was measured. No decision about leadership uses it.";
     FACTS_AGE = Kind::Gauge, Replica, "counterfoil_cluster_facts_age_seconds", [],

@@ -24,8 +24,10 @@ pub struct Local {
     pub ineligible: Option<Ineligible>,
     /// Did the latest call of Redis succeed?
     pub redis: bool,
-    /// Did the latest call of Postgres succeed?
+    /// Did the latest call of Postgres succeed, and does it take writes?
     pub postgres: bool,
+    /// Could the inbox be read at the latest look?
+    pub inbox: bool,
 }
 
 /// What every replica reads from Postgres and tells alike. Times are seconds since the epoch; `None` means never, or
@@ -79,11 +81,12 @@ impl Local {
         !self.trust_remaining.is_zero()
     }
 
-    /// Is the server up, as far as this replica knows?
+    /// Is it up, as far as this replica knows?
     pub fn up(&self, dependency: Dependency) -> bool {
         match dependency {
             Dependency::Redis => self.redis,
             Dependency::Postgres => self.postgres,
+            Dependency::Inbox => self.inbox,
         }
     }
 }

@@ -173,12 +173,14 @@ labels! {
         Refused = "refused",
     }
 
-    /// A server that the worker needs.
+    /// What the worker needs besides itself: two servers, and the folder that files come from.
     Dependency as "dependency" {
         /// Redis, for the lease.
         Redis = "redis",
         /// Postgres, for everything else.
         Postgres = "postgres",
+        /// The inbox, where files come from.
+        Inbox = "inbox",
     }
 
     /// How a call of a dependency failed.
@@ -187,7 +189,7 @@ labels! {
         Timeout = "timeout",
         /// No connection, or a broken one.
         Connection = "connection",
-        /// The server answered with an error.
+        /// It answered with an error.
         Server = "server",
     }
 
@@ -214,6 +216,7 @@ label!(Reason, "reason", {
     Fenced = "fenced",
     Stalled = "stalled",
     Suspended = "suspended",
+    Ineligible = "ineligible",
     Resigned = "resigned",
     Shutdown = "shutdown",
     InstallRefused = "install_refused",

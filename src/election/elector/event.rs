@@ -80,6 +80,8 @@ pub enum Event {
         /// The token of the refused write.
         token: FencingToken,
     },
+    /// This replica can no longer do a leader's work, and whoever can shall lead. Passing faults are not told so.
+    Unfit,
     /// An operator asks the leader of this term to resign.
     Resign {
         /// The term that he meant.

@@ -46,6 +46,15 @@ impl Elector {
         }
     }
 
+    /// A follower need not be told: it asks before it campaigns.
+    pub(super) fn on_unfit(&mut self, now: Boot, effects: &mut Vec<Effect>) {
+        match self.phase {
+            Phase::Candidate { .. } => self.abandon(Reason::Ineligible, now, effects),
+            Phase::Leader { .. } => self.step_down(Reason::Ineligible, now, effects),
+            _ => {}
+        }
+    }
+
     /// Names the token, so that a request that comes late cannot fell the next leader.
     pub(super) fn on_resign(&mut self, token: FencingToken, now: Boot, effects: &mut Vec<Effect>) {
         if matches!(&self.phase, Phase::Leader { holding, .. } if token == holding.token) {
@@ -142,7 +151,7 @@ impl Elector {
         if now.since(since) >= self.timings.ttl * STABLE_TTLS {
             self.losses = 0;
         }
-        if reason.is_involuntary() {
+        if reason.is_setback() {
             self.losses += 1;
             let hold = self.timings.heartbeat.saturating_mul(1 << (self.losses - 1).min(16)).min(self.timings.ttl);
             self.hold_until = now + hold;

@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::{InboxCheck, News};
+use super::News;
+use super::inbox_line::Verdict;
 use crate::election::elector::{Attempt, Event, Installed};
 use crate::election::reason::Ineligible;
 use crate::election::term::{self, EventKind, Installation, Obstacle, TermError, TermStore};
 use crate::election::timing::Timings;
 use crate::election::{FencingToken, LeaseName, Owner};
-use crate::supervisor;
 use crate::telemetry::{self, Dependency, ErrorKind, event};
 
 /// A call that an election waits for.
@@ -38,7 +38,7 @@ pub(super) struct Asker {
     pub(super) lease: LeaseName,
     /// How long an install waits for writers in flight.
     pub(super) bound: Duration,
-    pub(super) inbox: InboxCheck,
+    pub(super) inbox: Verdict,
     /// Tenures alive in this process.
     pub(super) alive: Arc<AtomicUsize>,
     /// The self-test was passed: by this login, which does not change.
@@ -146,14 +146,22 @@ impl Asker {
             }
             self.sound = true;
         }
-        let inbox = Arc::clone(&self.inbox);
-        supervisor::blocking(move || inbox()).await.map_err(|why| Unfit(Ineligible::InboxUnreadable, Some(why)))?;
+        self.inbox().await.map_err(|why| Unfit(Ineligible::InboxUnreadable, Some(why)))?;
         let term = self.store.installed(&self.lease).await;
         let _ = news.send(News::Postgres(fault(&term)));
         let term = term.map_err(|error| unreachable(&error))?;
         let floor = term.as_ref().map_or(0, |term| term.token.get());
         let _ = news.send(News::Term(term));
         Ok(floor)
+    }
+
+    /// The verdict that everybody goes by. Only the first has to be waited for.
+    async fn inbox(&mut self) -> Result<(), String> {
+        let silent = || Err("the inbox has not answered yet".to_owned());
+        match tokio::time::timeout(self.store.limit, self.inbox.wait_for(Option::is_some)).await {
+            Ok(Ok(verdict)) => verdict.clone().unwrap_or_else(silent),
+            Ok(Err(_)) | Err(_) => silent(),
+        }
     }
 
     async fn evict(&mut self, token: FencingToken, news: &mpsc::UnboundedSender<News>) {

@@ -36,6 +36,11 @@ sqlx: ## Renew .sqlx after a query or a migration changed
 	@scripts/setup test
 	scripts/sqlx-prepare
 
+.PHONY: chaos
+chaos: ## A storm of faults over real replicas and servers, and a judge: SECONDS=60 SEED=…
+	@scripts/setup test
+	COUNTERFOIL_CHAOS_SECONDS=$(or $(SECONDS),60) $(if $(SEED),COUNTERFOIL_CHAOS_SEED=$(SEED)) cargo test --locked --test chaos -- --nocapture
+
 bench: ## Measure, and renew docs/performance.md
 	@scripts/setup test
 	scripts/bench

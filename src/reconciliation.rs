@@ -387,11 +387,10 @@ fn close(
     let stated =
         files.balances.iter().filter(|balance| balance.date == date).map(|balance| balance.closing).next_back();
     let accepted = chain.accepted.iter().map(|(at, _)| &files.statements[*at]);
-    let mut statement_proofs: Vec<Proof> = accepted
+    let door_proofs: Vec<Vec<Proof>> = accepted
         .filter(|entry| entry.statement.to > standing.date && entry.statement.from <= date)
-        .flat_map(|entry| entry.proof.proofs(&entry.statement))
+        .map(|entry| entry.proof.proofs(&entry.statement))
         .collect();
-    statement_proofs.extend(chain.ledger.proofs(standing.date, date));
     let input = DayInput {
         account,
         date,
@@ -403,7 +402,8 @@ fn close(
         bank: &bank,
         book: &book,
         changed: &Changed::default(),
-        statement_proofs: &statement_proofs,
+        door_proofs: &door_proofs,
+        anchor_proofs: &chain.ledger.proofs(standing.date, date),
     };
     let (open_bank, open_book) = input.open_lines();
     let outcome = input.matched(&open_bank, &open_book);

@@ -97,7 +97,8 @@ impl Day {
             bank: &self.bank,
             book: &self.book,
             changed: &self.changed,
-            statement_proofs: &[],
+            door_proofs: &[],
+            anchor_proofs: &[],
         };
         let (bank, book) = input.open_lines();
         let matches = pairs.iter().map(|(of_bank, of_book)| Match {

@@ -113,7 +113,8 @@ fn reconcile(id: &str) -> AccountOutcome {
         bank: &bank,
         book: &book,
         changed: &Changed::default(),
-        statement_proofs: &proofs,
+        door_proofs: &[],
+        anchor_proofs: &proofs,
     };
     let (bank, book) = day.open_lines();
     let outcome = day.matched(&bank, &book);

@@ -105,6 +105,16 @@ async fn an_account_whose_statement_has_not_come_waits_is_named_at_the_deadline_
     assert_eq!(site.digests().await, site.digests_in_memory());
 }
 
+/// The OFX statement again: the bank made up new ids for the same movements, and its time stamp is another one.
+fn regenerate(site: &Site) {
+    let bytes = std::fs::read(site.path("inbox/bank/extrato-2026-11-27.ofx")).expect("the statement");
+    let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
+    let again = text.replace("<FITID>2026", "<FITID>9926").replace("20261130060112", "20261130070000");
+    assert_ne!(text, again);
+    let again: Vec<u8> = again.chars().map(|c| u8::try_from(u32::from(c)).expect("latin")).collect();
+    std::fs::write(site.path("inbox/bank/regenerated.ofx"), again).expect("written");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn files_that_come_again_overlap_or_were_regenerated_add_nothing() {
     let site = Site::of_the_example().await;
@@ -114,14 +124,7 @@ async fn files_that_come_again_overlap_or_were_regenerated_add_nothing() {
     let before = site.count(lines).await;
     assert!(before > 200, "{before}");
     copy_whole(&example().join("inbox"), &site.path("inbox/bank/again"));
-    // The bank makes up new ids for the same movements, and its time stamp is another one.
-    let ofx = site.path("inbox/bank/extrato-2026-11-27.ofx");
-    let bytes = std::fs::read(&ofx).expect("the statement");
-    let text: String = bytes.iter().map(|byte| char::from(*byte)).collect();
-    let again = text.replace("<FITID>2026", "<FITID>9926").replace("20261130060112", "20261130070000");
-    assert_ne!(text, again);
-    let again: Vec<u8> = again.chars().map(|c| u8::try_from(u32::from(c)).expect("latin")).collect();
-    std::fs::write(site.path("inbox/bank/regenerated.ofx"), again).expect("written");
+    regenerate(&site);
     // The same entries, delivered by another file.
     let book = std::fs::read_to_string(site.path("inbox/book/ledger-brl-2026-11-27.csv")).expect("the books");
     std::fs::write(site.path("inbox/book/later.csv"), book + "\n\n").expect("written");
@@ -133,6 +136,20 @@ async fn files_that_come_again_overlap_or_were_regenerated_add_nothing() {
     );
     assert_eq!(site.count("SELECT count(*) FROM counterfoil.book_batch WHERE lines = 0 AND known > 0").await, 2);
     assert_eq!(site.count("SELECT count(*) FROM counterfoil.account_day").await, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_that_came_twice_before_its_day_was_closed_leaves_the_digest_as_it_was() {
+    let site = Site::of_the_example().await;
+    let once = site.digests_in_memory();
+    regenerate(&site);
+    let camt = std::fs::read_to_string(site.path(EUROPE)).expect("the statement");
+    std::fs::write(site.path("inbox/bank/europe/mailed.xml"), camt.replace('\n', "\r\n")).expect("written");
+    let mut runner = site.lead(1, "a").await;
+    site.day(&mut runner).await;
+    assert_eq!(site.count("SELECT count(*) FROM counterfoil.statement WHERE status = 'accepted'").await, 6);
+    assert_eq!(site.digests().await, once);
+    assert_eq!(site.digests_in_memory(), once);
 }
 
 #[tokio::test(flavor = "multi_thread")]

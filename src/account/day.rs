@@ -55,8 +55,10 @@ pub struct DayInput<'a> {
     pub book: &'a [OpenLine],
     /// Book entries that changed after they were taken.
     pub changed: &'a Changed,
-    /// P1–P3 of the statements that the day was taken from.
-    pub statement_proofs: &'a [Proof],
+    /// P1 and P3 of each statement that the day was taken from. Statements that prove the same count as one.
+    pub door_proofs: &'a [Vec<Proof>],
+    /// P2 of the anchors that the day touches.
+    pub anchor_proofs: &'a [Proof],
 }
 
 /// Book entries that came again with other content: the old ones leave the population, and their matches are undone.
@@ -266,7 +268,9 @@ impl DayInput<'_> {
         (consumed_bank, consumed_book): (&BTreeSet<&str>, &BTreeSet<&str>),
     ) -> Vec<Proof> {
         let currency = self.account.currency;
-        let mut proofs = self.statement_proofs.to_vec();
+        // A file that comes again, under whatever name and ids, proves nothing that was not proved.
+        let doors: BTreeSet<&Vec<Proof>> = self.door_proofs.iter().collect();
+        let mut proofs: Vec<Proof> = doors.into_iter().flatten().chain(self.anchor_proofs).cloned().collect();
         let book_stated = position.book_stated.map(Total::from);
         if self.bank_closing.known {
             proofs.extend(self.balances(position, book_stated));

@@ -172,14 +172,15 @@ pub async fn accepted_of(session: &mut PgConnection, sha256: &[u8]) -> Result<Ve
     Ok(places)
 }
 
-/// P1 and P3 of the statements that an account-day is taken from: those that speak of days after `after` and up to `date`.
+/// P1 and P3 of each statement that an account-day is taken from: those that speak of days after `after` and up to
+/// `date`.
 pub async fn door_proofs(
     session: &mut PgConnection,
     account: &AccountId,
     seq: i64,
     after: NaiveDate,
     date: NaiveDate,
-) -> Result<Vec<Proof>, DbError> {
+) -> Result<Vec<Vec<Proof>>, DbError> {
     let proofs: Vec<Json<Vec<Proof>>> = query_scalar(
         "SELECT proofs FROM counterfoil.statement \
          WHERE account = $1 AND seq <= $2 AND to_day > $3 AND from_day <= $4 ORDER BY seq",
@@ -190,7 +191,7 @@ pub async fn door_proofs(
     .bind(date)
     .fetch_all(session)
     .await?;
-    Ok(proofs.into_iter().flat_map(|Json(proofs)| proofs).collect())
+    Ok(proofs.into_iter().map(|Json(proofs)| proofs).collect())
 }
 
 /// Hashes of the files whose statements were taken in between two numbers.

@@ -33,7 +33,8 @@ pub(super) struct LoadedDay {
     changed: Changed,
     /// Matches that the day undoes.
     pub(super) released: Released,
-    statement_proofs: Vec<Proof>,
+    door_proofs: Vec<Vec<Proof>>,
+    anchor_proofs: Vec<Proof>,
 }
 
 /// Where an account stands before a day, and where it starts.
@@ -125,9 +126,8 @@ impl LoadedDay {
         let bank_window = window(manifest.bank_seq, previous.as_ref().map(|day| (day.date, day.bank_seq)));
         let book_window = window(manifest.book_seq, previous.as_ref().map(|day| (day.date, day.book_seq)));
         let ledger = bank::ledger(&mut *session, account, Some(manifest.bank_seq), None).await?;
-        let mut statement_proofs =
+        let door_proofs =
             bank::door_proofs(&mut *session, &account.id, manifest.bank_seq, standing.date, day.date).await?;
-        statement_proofs.extend(ledger.proofs(standing.date, day.date));
         let stated = books::balance(&mut *session, &account.id, day.date, manifest.book_seq).await?;
         let (changed, released) = matches::changed(&mut *session, &account.id, &book_window).await?;
         Ok(Self {
@@ -136,13 +136,14 @@ impl LoadedDay {
             account: account.clone(),
             date: day.date,
             revision: day.revision,
-            standing,
             start,
             bank_closing: ledger.closing(day.date).ok_or_else(nothing)?,
             book_stated: stated.map(|minor| Money::new(minor, account.currency)),
             changed,
             released,
-            statement_proofs,
+            door_proofs,
+            anchor_proofs: ledger.proofs(standing.date, day.date),
+            standing,
             manifest,
         })
     }
@@ -159,7 +160,8 @@ impl LoadedDay {
             bank: &self.bank,
             book: &self.book,
             changed: &self.changed,
-            statement_proofs: &self.statement_proofs,
+            door_proofs: &self.door_proofs,
+            anchor_proofs: &self.anchor_proofs,
         }
     }
 

@@ -11,7 +11,7 @@ use counterfoil::calendar::Calendar;
 use counterfoil::money::{Currency, Money};
 use counterfoil::proof::ProofStatus;
 use counterfoil::statement::{
-    AccountKind, AccountRef, Balance, BankLine, DayComplete, Format, LineKind, LineStatus, Marker, Statement,
+    AccountKind, AccountRef, Balance, BankLine, DayComplete, DaysOver, Format, LineKind, LineStatus, Marker, Statement,
 };
 
 fn day(text: &str) -> NaiveDate {
@@ -68,7 +68,7 @@ fn statement(from: &str, to: &str, lines: &[(&str, i64, &str)]) -> Statement {
         sequence: None,
         from: day(from),
         to: day(to),
-        complete_through: Some(day(to)),
+        over: DaysOver::Closed(Some(day(to))),
         opening: None,
         closing: None,
         markers: vec![],
@@ -89,7 +89,7 @@ fn balanced(opening: Option<i64>, closing: i64, statement: Statement) -> Stateme
 /// An OFX download: no opening, a balance as of a day that is not over yet.
 fn download(from: &str, as_of: &str, closing: i64, lines: &[(&str, i64, &str)]) -> Statement {
     let mut statement = balanced(None, closing, statement(from, as_of, lines));
-    statement.complete_through = statement.to.pred_opt();
+    statement.over = DaysOver::Download { as_of: Some(statement.to), end: None };
     statement
 }
 

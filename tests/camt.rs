@@ -18,7 +18,7 @@ const DAY_V02: &[u8] = include_bytes!("fixtures/camt/day.v02.xml");
 const DAY_V08: &[u8] = include_bytes!("fixtures/camt/day.v08.xml");
 
 fn parse(bytes: &[u8]) -> Parsed {
-    camt::parse(&Input { bytes, day_complete: DayComplete::AsOf })
+    camt::parse(&Input { bytes })
 }
 
 fn statements(bytes: &[u8]) -> Vec<Statement> {
@@ -92,7 +92,7 @@ fn a_day_is_read_whole() {
     assert_eq!(statement.account.branch.as_deref(), Some("0417"));
     assert_eq!((statement.id.as_deref(), statement.sequence.as_deref()), (Some("0417-20261110"), Some("214")));
     assert_eq!((statement.from, statement.to), (day("2026-11-10"), day("2026-11-10")));
-    assert_eq!(statement.complete_through, Some(day("2026-11-10")));
+    assert_eq!(statement.complete_through(DayComplete::AsOf), Some(day("2026-11-10")));
     let opening = statement.opening.unwrap();
     assert_eq!((opening.amount.to_string(), opening.date), ("1000.00".into(), Some(day("2026-11-10"))));
     assert_eq!(statement.closing.unwrap().amount.to_string(), "-120.55");
@@ -305,7 +305,7 @@ fn a_statement_without_entries_is_a_statement() {
     let quiet = message(&(balance("PRCD", "5.00", "2026-11-09") + &balance("CLBD", "5.00", "2026-11-10")));
     let quiet = statements(quiet.as_bytes()).remove(0);
     assert!(quiet.lines.is_empty());
-    assert_eq!((quiet.from, quiet.complete_through), (day("2026-11-10"), Some(day("2026-11-10"))));
+    assert_eq!((quiet.from, quiet.complete_through(DayComplete::AsOf)), (day("2026-11-10"), Some(day("2026-11-10"))));
 }
 
 #[test]
@@ -428,15 +428,15 @@ fn a_page_that_is_not_the_last_covers_nothing() {
     let paged = |page: &str| message(&format!("{page}{body}{}", balance("CLBD", "9", "2026-11-10")));
     let first = parse(paged("<StmtPgntn><PgNb>1</PgNb><LastPgInd>false</LastPgInd></StmtPgntn>").as_bytes());
     let statement = &first.statements[0];
-    assert_eq!((statement.closing, statement.complete_through), (None, None));
+    assert_eq!((statement.closing, statement.complete_through(DayComplete::AsOf)), (None, None));
     assert!(statement.opening.is_some());
     assert_eq!((first.diagnostics[0].severity, first.diagnostics[0].code), (Severity::Warning, "PAGE"));
     let second = parse(paged("<StmtPgntn><PgNb>2</PgNb><LastPgInd>true</LastPgInd></StmtPgntn>").as_bytes());
     assert_eq!(second.statements[0].opening, None);
-    assert_eq!(second.statements[0].complete_through, Some(day("2026-11-10")));
+    assert_eq!(second.statements[0].complete_through(DayComplete::AsOf), Some(day("2026-11-10")));
     let of_message = paged("")
         .replace("<GrpHdr/>", "<GrpHdr><MsgPgntn><PgNb>1</PgNb><LastPgInd>false</LastPgInd></MsgPgntn></GrpHdr>");
-    assert_eq!(parse(of_message.as_bytes()).statements[0].complete_through, None);
+    assert_eq!(parse(of_message.as_bytes()).statements[0].complete_through(DayComplete::AsOf), None);
     let interim = balance("OPBD", "5", "2026-11-10").replace("</Tp>", "<SubTp><Cd>INTM</Cd></SubTp></Tp>");
     let interim = statements(message(&(interim + &balance("CLBD", "5", "2026-11-10"))).as_bytes()).remove(0);
     assert_eq!(interim.opening, None);

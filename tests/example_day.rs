@@ -44,7 +44,7 @@ fn read(name: &str) -> Vec<u8> {
 fn statements(registry: &Registry) -> Vec<(&'static str, Account, statement::Format, statement::Statement)> {
     let mut all = Vec::new();
     for name in ["bank/extrato-2026-11-27.ofx", "bank/europe/statement-2026-11-27.xml"] {
-        let input = statement::Input { bytes: &read(name), day_complete: statement::DayComplete::AsOf };
+        let input = statement::Input { bytes: &read(name) };
         let parsed = detect::parse(&input);
         let errors: Vec<_> = parsed
             .diagnostics
@@ -201,10 +201,7 @@ fn the_day_has_hundreds_of_lines_and_the_habits_of_its_banks() {
     assert_eq!((kinds(LineKind::BalanceMarker), kinds(LineKind::ZeroAmount)), (8, 2));
     let pending = statements.iter().flat_map(|(.., s)| &s.lines).filter(|line| line.status == LineStatus::Pending);
     assert_eq!(pending.count(), 1);
-    let ofx = detect::parse(&statement::Input {
-        bytes: &read("bank/extrato-2026-11-27.ofx"),
-        day_complete: statement::DayComplete::AsOf,
-    });
+    let ofx = detect::parse(&statement::Input { bytes: &read("bank/extrato-2026-11-27.ofx") });
     let codes: Vec<_> = ofx.diagnostics.iter().map(|found| found.code).collect();
     assert!(codes.contains(&"FITID"), "{codes:?}");
 }

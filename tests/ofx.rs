@@ -20,7 +20,7 @@ const TWO_ACCOUNTS: &[u8] = include_bytes!("fixtures/ofx/two-accounts.ofx");
 const CARD: &[u8] = include_bytes!("fixtures/ofx/card.xml.ofx");
 
 fn parse(bytes: &[u8]) -> Parsed {
-    detect::parse(&Input { bytes, day_complete: DayComplete::AsOf })
+    detect::parse(&Input { bytes })
 }
 
 fn statements(bytes: &[u8]) -> Vec<Statement> {
@@ -99,7 +99,7 @@ fn a_bank_file_says_its_accounts_lines_and_balances() {
     assert_eq!((account.bank.as_deref(), account.branch.as_deref()), (Some("0077"), Some("0001")));
     assert_eq!((account.number.as_str(), account.kind, first.currency.code()), ("98765-0", AccountKind::Bank, "BRL"));
     assert_eq!((first.from, first.to), (day("2026-11-10"), day("2026-11-11")));
-    assert_eq!(first.complete_through, Some(day("2026-11-11")));
+    assert_eq!(first.complete_through(DayComplete::AsOf), Some(day("2026-11-11")));
     assert_eq!(first.opening, None, "OFX has none: LEDGERBAL is the closing (odoo#3003)");
     let closing = first.closing.unwrap();
     assert_eq!((closing.amount.minor(), closing.date), (113_790, Some(day("2026-11-12"))));
@@ -136,7 +136,7 @@ fn a_bank_file_says_its_accounts_lines_and_balances() {
     let second = &all[1];
     assert_eq!((second.account.number.as_str(), second.lines.len()), ("98765-1", 0));
     assert_eq!((second.from, second.to), (day("2026-11-12"), day("2026-11-12")), "the day of its balance");
-    assert_eq!(second.complete_through, None, "a day that still goes on");
+    assert_eq!(second.complete_through(DayComplete::AsOf), None, "a day that still goes on");
     assert_eq!(second.closing.unwrap().amount.minor(), 0);
 }
 
@@ -153,7 +153,7 @@ fn a_card_in_xml_is_the_same_tree() {
     assert_eq!((payer.account.as_deref(), payer.bank.as_deref()), (Some("NL02ABNA0123456789"), Some("ABNANL2A")));
     assert_eq!((pending.status, pending.booking_date), (LineStatus::Pending, day("2026-12-02")));
     assert_eq!(statement.movements().count(), 2);
-    assert_eq!(statement.complete_through, Some(day("2026-11-30")));
+    assert_eq!(statement.complete_through(DayComplete::AsOf), Some(day("2026-11-30")));
 }
 
 // === Forms of the file ===
@@ -368,11 +368,11 @@ fn a_balance_without_a_mark_among_lines_with_one_is_pointed_at() {
 
 #[test]
 fn a_day_counts_as_over_only_before_the_day_of_the_balance() {
-    let over = |as_of: &str, server: &str, day_complete| {
+    let over = |as_of: &str, server: &str, rule| {
         let text = with_balance(PERIOD, &format!("<LEDGERBAL><BALAMT>1<DTASOF>{as_of}</LEDGERBAL>"))
             .replace("<BANKMSGSRSV1>", &format!("<SONRS><DTSERVER>{server}</SONRS><BANKMSGSRSV1>"));
-        let parsed = detect::parse(&Input { bytes: text.as_bytes(), day_complete });
-        parsed.statements[0].complete_through
+        let parsed = detect::parse(&Input { bytes: text.as_bytes() });
+        parsed.statements[0].complete_through(rule)
     };
     let as_of = DayComplete::AsOf;
     assert_eq!(over("20261112", "", as_of), Some(day("2026-11-11")));
@@ -382,6 +382,15 @@ fn a_day_counts_as_over_only_before_the_day_of_the_balance() {
     assert_eq!(over("0", "20261112", as_of), Some(day("2026-11-11")), "else DTSERVER");
     assert_eq!(over("0", "00000000", as_of), None, "and never today (OfxSharp PR#1)");
     assert_eq!(over("20261111", "", DayComplete::DtEnd), Some(day("2026-11-11")));
+}
+
+#[test]
+fn an_end_that_the_file_does_not_state_ends_nothing() {
+    let line = entry("<TRNAMT>1<FITID>1").replace("20261110", "20261112");
+    let balance = "<LEDGERBAL><BALAMT>1<DTASOF>20261112</LEDGERBAL>";
+    let statement = only(&with_balance(&format!("<DTSTART>20261101\n{line}"), balance));
+    assert_eq!(statement.to, day("2026-11-12"), "as far as its lines go");
+    assert_eq!(statement.complete_through(DayComplete::DtEnd), Some(day("2026-11-11")));
 }
 
 #[test]
@@ -524,7 +533,11 @@ fn judge(bytes: &[u8]) {
     }
     for statement in &parsed.statements {
         assert!(statement.from <= statement.to);
-        assert!(statement.complete_through.is_none_or(|day| (statement.from..=statement.to).contains(&day)));
+        assert!(
+            statement
+                .complete_through(DayComplete::AsOf)
+                .is_none_or(|day| (statement.from..=statement.to).contains(&day))
+        );
         prove(statement);
     }
 }

@@ -87,7 +87,7 @@ fn run_of(account: Account, bank: &[(&str, &str)], books: &[(&str, &str)]) -> Re
         name: (*name).to_owned(),
         sha256: digest::of_bytes(text.as_bytes()),
         pinned: None,
-        parsed: detect::parse(&Input { bytes: text.as_bytes(), day_complete: DayComplete::AsOf }),
+        parsed: detect::parse(&Input { bytes: text.as_bytes() }),
     });
     let book = books.iter().map(|(name, text)| BookFile {
         name: (*name).to_owned(),
@@ -175,6 +175,17 @@ fn a_statement_that_comes_again_in_other_bytes_changes_no_digest_and_adds_no_pro
     assert!(two.accounts[0].statements.iter().all(|entry| entry.verdict == Verdict::Accepted));
     assert_eq!(two.accounts[0].outcome.proofs, one.accounts[0].outcome.proofs);
     assert_eq!(two.digest, one.digest);
+}
+
+#[test]
+fn a_download_that_states_no_end_does_not_end_its_last_day() {
+    let account = Account { day_complete: DayComplete::DtEnd, ..account() };
+    let rows = [MONDAY, TUESDAY].concat();
+    let stated = ofx("2026-11-09", "2026-11-10", "2026-11-10", 92_390, &rows);
+    assert_eq!(run_of(account.clone(), &[("a.ofx", &stated)], &books()).waiting, []);
+    let silent = stated.replace("<DTEND>20261110", "");
+    let waiting = run_of(account, &[("a.ofx", &silent)], &books()).waiting;
+    assert_eq!(waiting.len(), 1, "at noon of Tuesday, Tuesday is not over");
 }
 
 #[test]

@@ -349,10 +349,6 @@ impl BankLedger {
 
     fn header(&self, format: Format, statement: &Statement) -> Header {
         let movements = statement.movements().map(|line| i128::from(line.amount.minor())).sum();
-        let complete_through = match (format, self.day_complete) {
-            (Format::Ofx, DayComplete::DtEnd) => Some(statement.to),
-            _ => statement.complete_through,
-        };
         let leading = statement.markers.iter().find(|marker| marker.after_lines == 0).map(|marker| marker.amount);
         let closing = statement.closing.map(|closing| {
             // A closing dated past the last day is of its own date (OFX DTASOF); one dated earlier is of the last day.
@@ -363,7 +359,7 @@ impl BankLedger {
             id: statement.id.clone(),
             from: statement.from,
             to: statement.to,
-            complete_through,
+            complete_through: statement.complete_through(self.day_complete),
             opening: statement.opening.map(|opening| opening.amount).or(leading).map(|amount| amount.minor()),
             closing,
             markers: day_end_markers(statement),

@@ -12,7 +12,7 @@ use super::{Exit, out};
 use crate::inbox::MAX_BYTES;
 use crate::report::inspect::Inspected;
 use crate::report::inspect::text::{self, Tally};
-use crate::statement::{DayComplete, Input, detect};
+use crate::statement::{Input, detect};
 
 /// Show what statement files say: balances, lines, and whether their own figures agree.
 ///
@@ -42,7 +42,7 @@ impl Inspect {
         // One file at a time: memory is bounded by the largest, and what was read is shown even if the next is damaged.
         let inspected = sources.into_iter().map(|source| match read(&source.path) {
             Ok(bytes) => {
-                let parsed = detect::parse(&Input { bytes: &bytes, day_complete: DayComplete::default() });
+                let parsed = detect::parse(&Input { bytes: &bytes });
                 Inspected::new(source.name, &bytes, parsed)
             }
             Err(error) => Inspected::unreadable(source.name, &format!("cannot be read: {error}")),

@@ -24,7 +24,7 @@ use crate::report::inspect::StatementShown;
 use crate::report::text::{self, StatementRow};
 use crate::report::{csv, digest, html, json};
 use crate::settings::{Settings, read_rules};
-use crate::statement::{DayComplete, Input, detect};
+use crate::statement::{Input, detect};
 
 /// Hold bank statements against books, and show what matched, what did not, and why.
 ///
@@ -257,7 +257,7 @@ fn read_files(
         sha256: digest::of_bytes(bytes),
         pinned: source.folder.as_deref().and_then(|folder| AccountId::new(folder).ok()).filter(|id| ids.contains(id)),
         // The ledger knows each account's own rule, and applies it.
-        parsed: detect::parse(&Input { bytes, day_complete: DayComplete::default() }),
+        parsed: detect::parse(&Input { bytes }),
     })?;
     progress.say("reading books");
     let book = read_each(book, progress, |source, bytes| BookFile {

@@ -27,7 +27,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::matching::Side;
 use crate::proof::Proof;
 use crate::statement::proof::prove;
-use crate::statement::{DayComplete, Format, Input, Statement, detect};
+use crate::statement::{Format, Input, Statement, detect};
 use crate::supervisor::blocking;
 use crate::telemetry::{FileOutcome, LineOutcome, event, metrics};
 
@@ -136,7 +136,7 @@ pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<
 
 /// Parses a file, proves its statements and finds their accounts.
 fn read(registry: &Registry, file: &Arrived) -> Read {
-    let parsed = detect::parse(&Input { bytes: &file.bytes, day_complete: DayComplete::default() });
+    let parsed = detect::parse(&Input { bytes: &file.bytes });
     let mut read = Read {
         format: parsed.format,
         offers: BTreeMap::new(),

@@ -107,10 +107,10 @@ fn beginning(head: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement::{DayComplete, Format};
+    use crate::statement::Format;
 
     fn read(bytes: &[u8]) -> Parsed {
-        parse(&Input { bytes, day_complete: DayComplete::AsOf })
+        parse(&Input { bytes })
     }
 
     #[test]

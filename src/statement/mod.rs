@@ -42,19 +42,32 @@ pub enum Format {
 pub struct Input<'a> {
     /// The file's bytes.
     pub bytes: &'a [u8],
-    /// When an OFX statement's last day is over (`accounts[].day_complete`); other formats say it themselves.
-    pub day_complete: DayComplete,
 }
 
-/// When an OFX statement's last day counts as over.
+/// When a download's last day counts as over (`accounts[].day_complete`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DayComplete {
     /// The days before DTASOF (else DTSERVER): the bank may still book on that day itself.
     #[default]
     AsOf,
-    /// All days up to DTEND.
+    /// All days up to DTEND, where the file states it; else as [`DayComplete::AsOf`].
     DtEnd,
+}
+
+/// What a statement says about which of its days are over. The account decides what to make of it:
+/// [`Statement::complete_through`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DaysOver {
+    /// The bank closed all days up to this one (camt.053 CLBD); none where it closed no day.
+    Closed(Option<NaiveDate>),
+    /// A download (OFX), which closes nothing.
+    Download {
+        /// The day at which it was made: DTASOF, else DTSERVER.
+        as_of: Option<NaiveDate>,
+        /// DTEND, as stated: never taken from the lines.
+        end: Option<NaiveDate>,
+    },
 }
 
 /// What came out of a file: statements if it was read whole, and what was odd or wrong.
@@ -85,8 +98,8 @@ pub struct Statement {
     pub from: NaiveDate,
     /// Last day that it covers, over or not.
     pub to: NaiveDate,
-    /// Last day that it says is over; `None` if it says so of none.
-    pub complete_through: Option<NaiveDate>,
+    /// Which of its days are over, as far as it says.
+    pub over: DaysOver,
     /// Stated opening: the balance at the end of the day before `from`, whatever date it carries.
     pub opening: Option<Balance>,
     /// Stated closing: the balance after its last booked line.
@@ -282,6 +295,16 @@ impl Statement {
     /// The lines that are money: booked movements. Only these enter identities and proofs.
     pub fn movements(&self) -> impl Iterator<Item = &BankLine> {
         self.lines.iter().filter(|line| line.is_movement())
+    }
+
+    /// The last of its days that is over, by an account's rule; `None` if none is known to be. This alone decides it.
+    pub fn complete_through(&self, rule: DayComplete) -> Option<NaiveDate> {
+        let through = match (self.over, rule) {
+            (DaysOver::Closed(through), _) => through,
+            (DaysOver::Download { end: Some(end), .. }, DayComplete::DtEnd) => Some(end),
+            (DaysOver::Download { as_of, .. }, _) => as_of.and_then(|day| day.pred_opt()),
+        };
+        through.map(|day| day.min(self.to)).filter(|day| *day >= self.from)
     }
 
     /// The ledger day of a line: its booking date, clamped into the days that this statement covers.

@@ -18,7 +18,7 @@ use counterfoil::run::desk::Desk;
 use counterfoil::run::runner::{Bench, Pass, Runner};
 use counterfoil::scratch::postgres::{self, Database};
 use counterfoil::settings::{Need, Settings, SettingsFile, Sources};
-use counterfoil::statement::{self, DayComplete, detect};
+use counterfoil::statement::{self, detect};
 use sqlx::FromRow;
 use sqlx::postgres::{PgConnection, PgRow};
 use tokio_util::sync::CancellationToken;
@@ -132,7 +132,7 @@ impl Site {
         let bank = read("bank").into_iter().map(|(name, bytes)| BankFile {
             sha256: digest::of_bytes(&bytes),
             pinned: None,
-            parsed: detect::parse(&statement::Input { bytes: &bytes, day_complete: DayComplete::default() }),
+            parsed: detect::parse(&statement::Input { bytes: &bytes }),
             name,
         });
         let book = read("book")

@@ -9,7 +9,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::money::Total;
 use crate::proof::ProofStatus;
 use crate::statement::proof::StatementProof;
-use crate::statement::{AccountKind, Balance, BankLine, Format, LineKind, LineStatus, Statement};
+use crate::statement::{AccountKind, Balance, BankLine, DayComplete, Format, LineKind, LineStatus, Statement};
 
 /// How wide the description of a line may be.
 const PROSE: usize = 48;
@@ -68,13 +68,15 @@ fn statement(out: &mut String, statement: &Statement, proof: &StatementProof) {
         }
     }
     line(out, &plain(&title));
-    let over = match statement.complete_through {
+    // No account is known here, so the rule is the one that none needs to declare.
+    let through = statement.complete_through(DayComplete::default());
+    let over = match through {
         Some(day) if day == statement.to => "all of them over".to_owned(),
         Some(day) => format!("over up to {day}"),
         None => "none of them known to be over".to_owned(),
     };
     if statement.from == statement.to {
-        let over = if statement.complete_through.is_some() { "over" } else { "not known to be over" };
+        let over = if through.is_some() { "over" } else { "not known to be over" };
         line(out, &format!("{}, {over}", statement.from));
     } else {
         line(out, &format!("{} to {}, {over}", statement.from, statement.to));

@@ -26,7 +26,9 @@ use self::entries::WrittenEntry;
 use self::period::{Dates, covered};
 use self::reading::Reading;
 use self::xml::{Open, Refusal, Text};
-use super::{AccountKind, AccountRef, BankLine, Format, Input, LineStatus, Parsed, StatedTotal, Statement, TotalOf};
+use super::{
+    AccountKind, AccountRef, BankLine, DaysOver, Format, Input, LineStatus, Parsed, StatedTotal, Statement, TotalOf,
+};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::money::Currency;
 
@@ -168,7 +170,7 @@ fn read_page(reading: &mut Reading<'_>) -> Result<Page, Refusal> {
 /// not the balance after this page's lines.
 fn unfinished(reading: &mut Reading<'_>, statement: &mut Statement, at: usize, what: &str, page: Page) {
     statement.closing = None;
-    statement.complete_through = None;
+    statement.over = DaysOver::Closed(None);
     let message = format!(
         "page {} of its {what}, and not the last: no closing balance is taken from it \
         and no day is over by it, until the last page comes",
@@ -378,7 +380,7 @@ impl<'a> Draft<'a> {
             sequence: self.electronic_sequence.or(self.legal_sequence),
             from,
             to,
-            complete_through: chosen.closing.and_then(|closing| closing.date),
+            over: DaysOver::Closed(chosen.closing.and_then(|closing| closing.date)),
             opening: chosen.opening,
             closing: chosen.closing,
             markers: Vec::new(),

@@ -24,7 +24,7 @@ use self::reading::{Reading, located};
 use self::tag::Tag;
 use self::tree::{Found, Tree};
 use super::place::Places;
-use super::{DayComplete, Format, Input, Parsed, Statement, charset};
+use super::{Format, Input, Parsed, Statement, charset};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 
 /// The largest file that is read.
@@ -54,7 +54,7 @@ pub fn parse(input: &Input<'_>) -> Parsed {
     }
     let mut places = Places::new(&decoded.text);
     let mut statements = Vec::new();
-    if let Err(last) = read_all(&decoded.text, input.day_complete, &mut places, &mut found, &mut statements) {
+    if let Err(last) = read_all(&decoded.text, &mut places, &mut found, &mut statements) {
         found.push(located(last, &mut places));
     }
     if statements.is_empty() && !found.has_errors() {
@@ -72,7 +72,6 @@ pub fn parse(input: &Input<'_>) -> Parsed {
 /// Reads every OFX element of the text: files are joined one after the other, too.
 fn read_all<'a>(
     text: &'a str,
-    day_complete: DayComplete,
     places: &mut Places<'a>,
     found: &mut Diagnostics,
     statements: &mut Vec<Statement>,
@@ -95,7 +94,7 @@ fn read_all<'a>(
         let mut reading = Reading { text, tree: &tree, places, found };
         // Where a group was left open, what belongs to it is not known: nothing more is said than that.
         if whole {
-            read_element(&mut reading, day_complete, statements);
+            read_element(&mut reading, statements);
         }
         end = after;
         next = header::element(text, end);
@@ -105,7 +104,7 @@ fn read_all<'a>(
 }
 
 /// Reads the statements of one OFX element.
-fn read_element(reading: &mut Reading<'_, '_>, day_complete: DayComplete, statements: &mut Vec<Statement>) {
+fn read_element(reading: &mut Reading<'_, '_>, statements: &mut Vec<Statement>) {
     let tree = reading.tree;
     let mut server: Option<NaiveDate> = None;
     for (index, node) in tree.all() {
@@ -113,7 +112,7 @@ fn read_element(reading: &mut Reading<'_, '_>, day_complete: DayComplete, statem
             // It stands in for DTASOF; zeros, or what is no date, stand in for nothing.
             Tag::DTSERVER => server = date::read(&reading.value(node)).ok().flatten(),
             Tag::STATUS => status(reading, index),
-            Tag::STMTRS | Tag::CCSTMTRS => statements.extend(statement::read(reading, index, server, day_complete)),
+            Tag::STMTRS | Tag::CCSTMTRS => statements.extend(statement::read(reading, index, server)),
             Tag::INVSTMTRS | Tag::LOANSTMTRS => {
                 let message = format!("{}: statements of investments and loans are not read", node.tag.name());
                 reading.warning("UNREAD", node.at(), message);

@@ -1,6 +1,6 @@
 //! One STMTRS or CCSTMTRS: the statement of an account.
 
-use chrono::{Days, NaiveDate};
+use chrono::NaiveDate;
 
 use super::amount;
 use super::line::Lines;
@@ -9,16 +9,11 @@ use super::reading::{Reading, Slot};
 use super::tag::Tag;
 use super::tree::{Node, Tree};
 use crate::money::Currency;
-use crate::statement::{AccountKind, AccountRef, Balance, BankLine, DayComplete, LineStatus, Marker, Statement};
+use crate::statement::{AccountKind, AccountRef, Balance, BankLine, DaysOver, LineStatus, Marker, Statement};
 
 /// Reads the statement at `element`. `server` is DTSERVER's date, which stands in for a missing DTASOF where days count
 /// as over. `None` where an error was found that leaves no statement; the file is refused then.
-pub(super) fn read(
-    reading: &mut Reading<'_, '_>,
-    element: usize,
-    server: Option<NaiveDate>,
-    day_complete: DayComplete,
-) -> Option<Statement> {
+pub(super) fn read(reading: &mut Reading<'_, '_>, element: usize, server: Option<NaiveDate>) -> Option<Statement> {
     let node = *reading.tree.node(element)?;
     let line = reading.line(node.at());
     let account = account(reading, element, node.at());
@@ -51,10 +46,6 @@ pub(super) fn read(
     }
     let markers = markers(reading, node.at(), &lines, &ledger_rows);
     odd.tell(reading);
-    let over = match day_complete {
-        DayComplete::DtEnd if period.end.is_some() => Some(to),
-        _ => as_of.and_then(|day| day.checked_sub_days(Days::new(1))).map(|day| day.min(to)),
-    };
     Some(Statement {
         account: account?,
         currency,
@@ -62,7 +53,7 @@ pub(super) fn read(
         sequence: None,
         from,
         to,
-        complete_through: over.filter(|day| *day >= from),
+        over: DaysOver::Download { as_of, end: period.end },
         opening: None,
         closing,
         markers,

@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 use super::*;
 use crate::money::Currency;
 use crate::statement::{
-    AccountKind, AccountRef, Balance, Charge, Detail, LineKind, LineStatus, Marker, StatedTotal, TotalOf,
+    AccountKind, AccountRef, Balance, Charge, DaysOver, Detail, LineKind, LineStatus, Marker, StatedTotal, TotalOf,
 };
 
 fn brl(minor: i64) -> Money {
@@ -48,7 +48,7 @@ fn statement(opening: Option<i64>, lines: Vec<BankLine>, closing: Option<i64>) -
         sequence: None,
         from: day(10),
         to: day(10),
-        complete_through: Some(day(10)),
+        over: DaysOver::Closed(Some(day(10))),
         opening: opening.map(balance),
         closing: closing.map(balance),
         markers: vec![],

@@ -8,7 +8,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
 
-use super::{Exit, UsageError, out, session};
+use super::{Exit, UsageError, date, out, session};
 use crate::db::connect::Purpose;
 use crate::db::outcome::{self, BreakRow};
 use crate::matching::Nearest;
@@ -20,7 +20,7 @@ use crate::money::{Currency, Money};
 #[derive(Debug, Args)]
 pub(super) struct Breaks {
     /// As of this business date [default: each account's last closed day]
-    #[arg(long, value_name = "YYYY-MM-DD")]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = date::read)]
     date: Option<NaiveDate>,
     /// One account alone
     #[arg(long, value_name = "ACCOUNT")]

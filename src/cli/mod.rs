@@ -2,6 +2,7 @@
 
 mod breaks;
 mod check;
+mod date;
 mod demo;
 mod files;
 mod healthcheck;
@@ -141,5 +142,25 @@ impl From<Exit> for ExitCode {
             Exit::Usage => 2,
             Exit::Refused => 3,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot listen: {0}")]
+    struct SaysItsCause(#[source] io::Error);
+
+    #[test]
+    fn a_part_that_an_error_says_itself_is_not_said_again_for_its_cause() {
+        let told_twice = SaysItsCause(io::Error::other("Address already in use"));
+        let error = anyhow::Error::new(told_twice).context("the worker did not start");
+        assert_eq!(told(&error), "the worker did not start: cannot listen: Address already in use");
+        let error = anyhow::anyhow!("no such file").context("cannot read a.toml");
+        assert_eq!(told(&error), "cannot read a.toml: no such file");
     }
 }

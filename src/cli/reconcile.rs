@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 
 use super::files::{Source, gather, read_each};
 use super::progress::Progress;
-use super::{Exit, UsageError, out};
+use super::{Exit, UsageError, date, out};
 use crate::account::AccountId;
 use crate::account::registry::Registry;
 use crate::book::{self, profile::Profile};
@@ -45,7 +45,7 @@ pub(super) struct Reconcile {
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// Business date [default: the latest day that all accounts cover]
-    #[arg(long, value_name = "D")]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = date::read)]
     date: Option<NaiveDate>,
     /// How to show it
     #[arg(long, value_enum, default_value_t = Face::Text)]

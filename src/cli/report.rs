@@ -6,7 +6,7 @@ use anyhow::bail;
 use chrono::NaiveDate;
 use clap::{Args, ValueEnum};
 
-use super::{Exit, out, session};
+use super::{Exit, date, out, session};
 use crate::db::connect::Purpose;
 use crate::db::{reports, runs};
 
@@ -16,7 +16,7 @@ use crate::db::{reports, runs};
 #[derive(Debug, Args)]
 pub(super) struct Report {
     /// The business date [default: the newest one]
-    #[arg(long, value_name = "YYYY-MM-DD")]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = date::read)]
     date: Option<NaiveDate>,
     /// The account [default: the summary of all]
     #[arg(long, value_name = "ACCOUNT")]

@@ -10,7 +10,7 @@ use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
 use super::runs::told;
-use super::{Exit, UsageError, out, session};
+use super::{Exit, UsageError, date, out, session};
 use crate::clock::{Boot, Clock, SystemClock};
 use crate::db::connect::Purpose;
 use crate::db::requests::{self, RunAnswer, RunRequest};
@@ -24,7 +24,7 @@ use crate::election::LeaseName;
 #[derive(Debug, Args)]
 pub(super) struct Run {
     /// The business date
-    #[arg(long, value_name = "YYYY-MM-DD")]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = date::read)]
     date: NaiveDate,
     /// Wait until the date is complete, or goes no further
     #[arg(long)]

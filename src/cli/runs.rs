@@ -6,7 +6,7 @@ use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use clap::Args;
 use serde::Serialize;
 
-use super::{Exit, out, session};
+use super::{Exit, date, out, session};
 use crate::db::connect::Purpose;
 use crate::db::days::{self, DayState};
 use crate::db::files;
@@ -19,7 +19,7 @@ use crate::db::runs::{self, RunRow};
 #[derive(Debug, Args)]
 pub(super) struct Runs {
     /// One date alone
-    #[arg(long, value_name = "YYYY-MM-DD")]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = date::read)]
     date: Option<NaiveDate>,
     /// How many of the newest
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(i64).range(1..=10_000))]

@@ -61,35 +61,31 @@ impl Timings {
 
     /// Every rule that these timings break, as a sentence; none if they are sound.
     pub fn check(&self) -> Vec<String> {
-        let mut faults = Vec::new();
-        let named = [
-            ("lease.ttl", self.ttl),
-            ("lease.heartbeat", self.heartbeat),
-            ("lease.attempt_timeout", self.attempt_timeout),
-            ("lease.margin", self.margin),
-            ("lease.drain", self.drain),
-            ("lease.stall_limit", self.stall_limit),
+        let least = Duration::from_millis(1);
+        let ranges = [
+            ("lease.ttl", self.ttl, Self::LEAST_TTL, Self::GREATEST_TTL),
+            ("lease.heartbeat", self.heartbeat, least, Self::GREATEST_WAIT),
+            ("lease.attempt_timeout", self.attempt_timeout, least, Self::GREATEST_WAIT),
+            ("lease.margin", self.margin, least, Self::GREATEST_WAIT),
+            ("lease.drain", self.drain, least, Self::GREATEST_WAIT),
+            ("lease.stall_limit", self.stall_limit, least, Self::GREATEST_WAIT),
         ];
-        for (name, value) in named {
-            if value < Duration::from_millis(1) {
-                faults.push(format!("{name} is {}: it must be at least 1ms", show(value)));
+        let mut faults = Vec::new();
+        let mut bad = Vec::new();
+        for (name, value, least, greatest) in ranges {
+            if !(least..=greatest).contains(&value) {
+                faults.push(format!(
+                    "{name} is {}: it must lie between {} and {}",
+                    show(value),
+                    show(least),
+                    show(greatest)
+                ));
+                bad.push(name);
             }
-            if value > Self::GREATEST_WAIT {
-                faults.push(format!("{name} is {}: the most is {}", show(value), show(Self::GREATEST_WAIT)));
-            }
         }
-        if self.ttl < Self::LEAST_TTL || self.ttl > Self::GREATEST_TTL {
-            faults.push(format!(
-                "lease.ttl is {}: it must lie between {} and {}",
-                show(self.ttl),
-                show(Self::LEAST_TTL),
-                show(Self::GREATEST_TTL)
-            ));
-        }
-        if named.iter().any(|(_, value)| *value > Self::GREATEST_WAIT) {
-            return faults; // the sums below would mean nothing, and could overflow
-        }
-        if self.heartbeat * 3 >= self.ttl {
+        // A rule of several keys says nothing about one that is wrong by itself: it would be a second fault of one cause.
+        let sound = |keys: &[&str]| !keys.iter().any(|key| bad.contains(key));
+        if sound(&["lease.heartbeat", "lease.ttl"]) && self.heartbeat * 3 >= self.ttl {
             faults.push(format!(
                 "lease.heartbeat ({}) × 3 is {}, which is not below lease.ttl ({}): two heartbeats may fail, the third \
                  must still come in time",
@@ -98,23 +94,34 @@ impl Timings {
                 show(self.ttl)
             ));
         }
-        let needed = self.longest_pause() + self.attempt_timeout * 2 + self.margin;
-        if needed > self.ttl {
-            faults.push(format!(
-                "lease.heartbeat ({}) × 1.2 + lease.attempt_timeout ({}) × 2 + lease.margin ({}) is {}, which is above \
-                 lease.ttl ({}): a late heartbeat and two attempts must fit into one lease",
-                show(self.heartbeat),
-                show(self.attempt_timeout),
-                show(self.margin),
-                show(needed),
-                show(self.ttl)
-            ));
+        if sound(&["lease.heartbeat", "lease.attempt_timeout", "lease.margin", "lease.ttl"]) {
+            let needed = self.longest_pause() + self.attempt_timeout * 2 + self.margin;
+            if needed > self.ttl {
+                faults.push(format!(
+                    "lease.heartbeat ({}) × 1.2 + lease.attempt_timeout ({}) × 2 + lease.margin ({}) is {}, which is \
+                     above lease.ttl ({}): a late heartbeat and two attempts must fit into one lease",
+                    show(self.heartbeat),
+                    show(self.attempt_timeout),
+                    show(self.margin),
+                    show(needed),
+                    show(self.ttl)
+                ));
+            }
         }
-        if self.stall_limit < self.ttl {
+        if sound(&["lease.stall_limit", "lease.ttl"]) && self.stall_limit < self.ttl {
             faults.push(format!(
                 "lease.stall_limit ({}) is below lease.ttl ({}): healthy steps would be taken for stalled ones",
                 show(self.stall_limit),
                 show(self.ttl)
+            ));
+        }
+        // While work drains nobody leads: the ended term keeps its lease until the work has stopped.
+        if sound(&["lease.drain", "lease.stall_limit"]) && self.drain > self.stall_limit {
+            faults.push(format!(
+                "lease.drain ({}) is above lease.stall_limit ({}): nobody leads while work drains, and work is not waited \
+                 for longer when its term has ended than while it leads",
+                show(self.drain),
+                show(self.stall_limit)
             ));
         }
         faults
@@ -229,6 +236,22 @@ mod tests {
         for name in ["ttl", "heartbeat", "attempt_timeout", "margin", "drain", "stall_limit"] {
             assert!(faults.contains(&format!("lease.{name} is 0s")), "{faults}");
         }
+    }
+
+    #[test]
+    fn one_wrong_value_is_one_fault_whatever_rules_it_is_part_of() {
+        let faults = Timings { ttl: Duration::ZERO, ..Timings::default() }.check();
+        assert_eq!(faults, ["lease.ttl is 0s: it must lie between 500ms and 1h"]);
+        let faults = Timings { stall_limit: Duration::ZERO, ..Timings::default() }.check();
+        assert_eq!(faults, ["lease.stall_limit is 0s: it must lie between 1ms and 1day"]);
+    }
+
+    #[test]
+    fn a_drain_longer_than_a_stall_is_refused_since_nobody_leads_meanwhile() {
+        let faults = Timings { drain: Duration::from_hours(1), ..Timings::default() }.check();
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(faults[0].starts_with("lease.drain (1h) is above lease.stall_limit (2m)"), "{faults:?}");
+        assert!(Timings { drain: Duration::from_mins(2), ..Timings::default() }.check().is_empty());
     }
 
     #[test]

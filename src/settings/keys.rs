@@ -87,7 +87,12 @@ pub const KEYS: [Key; 32] = [
         Text("1s"),
         "How much before its end a lease is no longer trusted: clocks drift, processes pause.",
     ),
-    key("lease", "drain", Text("5s"), "How long work may take to stop when leadership ends."),
+    key(
+        "lease",
+        "drain",
+        Text("5s"),
+        "How long work may take to stop when leadership ends; nobody leads meanwhile. At most the stall limit.",
+    ),
     key("lease", "stall_limit", Text("2m"), "How long an open step may show no progress before its leader steps down."),
     key("lease", "eligible", Text("true"), "May this replica lead at all?"),
     key(
@@ -132,7 +137,7 @@ pub const KEYS: [Key; 32] = [
         "outbox",
         "url",
         Computed("file://, the folder `outbox` where the worker was started", "file:///var/lib/counterfoil/outbox"),
-        "Where reports are published.",
+        "Where reports are published: a folder beside the inbox, neither in it nor around it.",
     ),
     key("book", "files", Text("true"), "Book files are read from the inbox."),
     key(

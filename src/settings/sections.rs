@@ -1,6 +1,6 @@
 //! The sections, one function each, and the rules between their values.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ pub(super) fn load(sources: &Sources, needs: &[Need]) -> Result<Settings, Settin
     let mut faults = Faults::default();
     let layers = sources.layers(&mut faults);
     unknown_sections(&layers, &mut faults);
-    for need in needs {
+    for need in needs.iter().filter(|_| !layers.unreadable) {
         check_need(*need, &layers, &mut faults);
     }
     let tables = tables::read(&layers, &mut faults);
@@ -97,6 +97,9 @@ fn read(sources: &Sources, layers: &Layers, tables: Tables, faults: &mut Faults)
     let schedule = schedule(layers, &tables, faults);
     let inbox = inbox(sources, layers, faults);
     let outbox = outbox(sources, layers, faults);
+    if let (Some(inbox), Some(outbox)) = (&inbox, &outbox) {
+        apart(&inbox.url, &outbox.url, layers, faults);
+    }
     let book = book(layers, &tables, faults);
     let rules = matching_rules(layers, faults);
     let run = run(layers, faults);
@@ -190,9 +193,15 @@ fn lease(layers: &Layers, faults: &mut Faults) -> Option<Lease> {
         stall_limit: stall_limit?,
     };
     for sentence in timings.check() {
+        if let Some((key, problem)) = sentence.split_once(" is ").filter(|(key, _)| !key.contains(' ')) {
+            // The rule is about one key, which stands before it already.
+            faults.push(key, layers.place(key), format!("is {problem}"));
+            continue;
+        }
         // The rule is about several keys; its place is that of the first one that was given.
-        let given = ["heartbeat", "ttl", "attempt_timeout", "margin", "stall_limit", "drain"];
-        let place = given.iter().find_map(|key| layers.place(&format!("lease.{key}")));
+        let given = ["heartbeat", "ttl", "attempt_timeout", "margin", "drain", "stall_limit"];
+        let given = given.iter().map(|key| format!("lease.{key}")).filter(|key| sentence.contains(key));
+        let place = given.into_iter().find_map(|key| layers.place(&key));
         faults.push("lease", place, sentence);
     }
     Some(Lease { name, timings, eligible })
@@ -261,6 +270,46 @@ fn outbox(sources: &Sources, layers: &Layers, faults: &mut Faults) -> Option<Out
     let url = folder(&mut section, sources, "outbox");
     section.finish();
     Some(Outbox { url: url? })
+}
+
+/// Reports in the inbox would be read as statements, and an outbox around the inbox would let a report replace one. Links
+/// are followed: two names of one folder are one folder.
+fn apart(inbox: &Url, outbox: &Url, layers: &Layers, faults: &mut Faults) {
+    let (Ok(inbox), Ok(outbox)) = (inbox.to_file_path(), outbox.to_file_path()) else { return };
+    let (in_truth, out_truth) = (real(&inbox), real(&outbox));
+    let how = if in_truth == out_truth {
+        "is the inbox"
+    } else if out_truth.starts_with(&in_truth) {
+        "lies in the inbox"
+    } else if in_truth.starts_with(&out_truth) {
+        "has the inbox in it"
+    } else {
+        return;
+    };
+    let place = layers.place("outbox.url").or_else(|| layers.place("inbox.url"));
+    let shown = |folder: &Path, truth: &Path| {
+        let told = folder.components().eq(truth.components());
+        if told { folder.display().to_string() } else { format!("{} ({})", folder.display(), truth.display()) }
+    };
+    faults.push(
+        "outbox.url",
+        place,
+        format!(
+            "{} {how}, {}: reports would be taken for statements; name two folders beside each other",
+            shown(&outbox, &out_truth),
+            shown(&inbox, &in_truth)
+        ),
+    );
+}
+
+/// The folder without links. What does not exist yet cannot be a link; it is taken as it is written.
+fn real(folder: &Path) -> PathBuf {
+    for known in folder.ancestors() {
+        if let (Ok(truth), Ok(rest)) = (known.canonicalize(), folder.strip_prefix(known)) {
+            return truth.join(rest);
+        }
+    }
+    folder.to_owned()
 }
 
 /// `url`, or the folder of that name where the process was started.

@@ -40,6 +40,8 @@ pub(super) struct Layers {
     variables: BTreeMap<String, String>,
     lines: BTreeMap<String, usize>,
     file: Option<String>,
+    /// The file is no TOML: what it gives is not known, so that nothing can be called missing.
+    pub(super) unreadable: bool,
     /// The folder that relative paths in the file start from.
     pub(super) base: PathBuf,
 }
@@ -87,6 +89,7 @@ impl Sources {
         };
         let mut lines = BTreeMap::new();
         let mut text = "";
+        let mut unreadable = false;
         if let Some(file) = &self.file {
             // Our own parse comes first: the message of `config` quotes the line, and a line may hold a password.
             match toml::de::DeTable::parse(&file.text) {
@@ -95,6 +98,7 @@ impl Sources {
                     line_numbers(table.get_ref(), "", text, &mut lines);
                 }
                 Err(error) => {
+                    unreadable = true;
                     let place = name.as_deref().unwrap_or_default();
                     let place = match error.span() {
                         Some(span) => format!("{place}:{}", line_of(&file.text, span.start)),
@@ -112,7 +116,7 @@ impl Sources {
                 HashMap::new()
             }
         };
-        Layers { root, variables, lines, file: name, base }
+        Layers { root, variables, lines, file: name, unreadable, base }
     }
 
     /// The variables that are settings, and their names by path; the others are faults.

@@ -113,6 +113,52 @@ fn a_heartbeat_too_slow_for_its_ttl_is_refused_with_the_numbers() {
 }
 
 #[test]
+fn a_wrong_value_is_one_fault_at_its_own_key_and_line() {
+    assert_eq!(
+        fault("[lease]\nheartbeat = \"3s\"\nttl = \"0s\""),
+        "lease.ttl (counterfoil.toml:3): is 0s: it must lie between 500ms and 1h"
+    );
+    let told = fault("[lease]\nheartbeat = \"3s\"\ndrain = \"1h\"");
+    assert!(told.starts_with("lease (counterfoil.toml:3): lease.drain (1h) is above lease.stall_limit (2m)"), "{told}");
+}
+
+#[test]
+fn of_a_file_that_is_no_toml_nothing_else_is_called_missing() {
+    let needs = [Need::Redis, Need::Postgres, Need::Accounts];
+    let error = Settings::load(&sources("[lease\nttl = 15s", &[]), &needs).unwrap_err();
+    let told: Vec<String> = error.faults.iter().map(ToString::to_string).collect();
+    assert_eq!(told, ["counterfoil.toml:1: this is not TOML: unclosed table, expected `]`"]);
+}
+
+#[test]
+fn an_outbox_that_is_the_inbox_or_in_it_or_around_it_is_refused_by_whatever_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| format!("file://{}/{name}", folder.path().display());
+    std::fs::create_dir_all(folder.path().join("inbox/bank")).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("inbox"), folder.path().join("link")).unwrap();
+    let load = |inbox: &str, outbox: &str| {
+        load(&format!("[inbox]\nurl = \"{}\"\n[outbox]\nurl = \"{}\"", at(inbox), at(outbox)), &[])
+    };
+    for (inbox, outbox, how) in [
+        ("inbox", "inbox", "is the inbox"),
+        ("inbox", "inbox/", "is the inbox"),
+        ("inbox", "link", "is the inbox"),
+        ("inbox", "bank/../inbox", "is the inbox"),
+        ("inbox", "inbox/out", "lies in the inbox"),
+        ("inbox", "link/not/yet/there", "lies in the inbox"),
+        ("link/bank", "inbox", "has the inbox in it"),
+        ("inbox", "", "has the inbox in it"),
+    ] {
+        let error = load(inbox, outbox).unwrap_err();
+        assert_eq!(error.faults.len(), 1, "{inbox} and {outbox}: {error}");
+        let fault = error.faults[0].to_string();
+        assert!(fault.starts_with("outbox.url (counterfoil.toml:4): ") && fault.contains(how), "{fault}");
+    }
+    load("inbox", "outbox").unwrap();
+    load("inbox", "inbox-of-reports").unwrap();
+}
+
+#[test]
 fn a_deadline_that_is_not_after_the_cron_is_refused() {
     let told = fault("[schedule]\ndeadline = \"06:00\"");
     assert!(told.starts_with("schedule.deadline (counterfoil.toml:2): "), "{told}");

@@ -44,6 +44,31 @@ const WORLD: [&str; 14] = [
     "crate::clock",
 ];
 
+/// How a statement is sent that no macro checked against the schema.
+const UNCHECKED: [&str; 8] = [
+    "query(",
+    "query_as(",
+    "query_scalar(",
+    "query_with(",
+    "raw_sql(",
+    "QueryBuilder",
+    "AssertSqlSafe(",
+    "copy_in_raw(",
+];
+
+/// Where a statement cannot be checked, and why: how many times the words of [`UNCHECKED`] stand in a file.
+const UNCHECKED_FOR_A_REASON: [(&str, usize, &str); 5] = [
+    ("db/copy.rs", 1, "COPY has no parameters: table and columns are written into it, and both are ours"),
+    ("db/fence.rs", 1, "the function counterfoil.hold is made by scratch alone, and by no migration"),
+    (
+        "db/schema.rs",
+        3,
+        "the table of migrations is the migrator's own; GRANT and REVOKE take names, quoted by Postgres",
+    ),
+    ("scratch/hold.rs", 2, "makes the function counterfoil.hold"),
+    ("scratch/postgres.rs", 4, "makes roles and databases"),
+];
+
 fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
@@ -112,6 +137,34 @@ fn money_is_never_a_float() {
     // A reader of JSON must name the visit of a float in order to refuse it.
     floats.retain(|found| !found.contains("fn visit_f64<E>(self, _: f64)"));
     assert_eq!(floats, Vec::<String>::new());
+}
+
+#[test]
+fn every_query_is_checked_against_the_schema_or_says_why_it_cannot_be() {
+    let mut files = Vec::new();
+    rust_files(&source(), &mut files);
+    for file in files {
+        let name = file.strip_prefix(source()).unwrap().display().to_string();
+        let is_word =
+            |before: &str| before.chars().next_back().is_some_and(|last| last.is_alphanumeric() || last == '_');
+        let sent = |line: &str| -> usize {
+            // A turbofish hides nothing, and `query_as` ends in no other word.
+            let line = line.replace("::<", "(");
+            UNCHECKED.iter().map(|word| line.match_indices(word).filter(|(at, _)| !is_word(&line[..*at])).count()).sum()
+        };
+        let found: Vec<_> = code(&file).into_iter().filter(|(_, line)| sent(line) > 0).collect();
+        let count: usize = found.iter().map(|(_, line)| sent(line)).sum();
+        let known = UNCHECKED_FOR_A_REASON.iter().find(|(file, ..)| *file == name).map_or(0, |(_, count, _)| *count);
+        assert_eq!(count, known, "use sqlx::query! and its kin in {name}, or say here why not: {found:#?}");
+    }
+    // What `execute` is given as it stands: the borders of a transaction, and a session's settings.
+    let rooms = every_room();
+    let rooms: Vec<&str> = rooms.iter().map(String::as_str).collect();
+    let mut bare = named(&rooms, &[".execute(\""]);
+    bare.retain(|line| {
+        !["BEGIN", "COMMIT", "ROLLBACK", "RESET"].iter().any(|word| line.contains(&format!(".execute(\"{word}")))
+    });
+    assert_eq!(bare, Vec::<String>::new());
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Attempts at steps: recorded before they begin, so that a step that kills its process is not tried for ever.
 
 use sqlx::postgres::PgConnection;
-use sqlx::{query, query_as, query_scalar};
 
 use super::DbError;
 use super::checkpoint::Key;
@@ -17,29 +16,31 @@ pub struct Attempts {
 
 /// The attempts at a step so far.
 pub async fn of(session: &mut PgConnection, key: &Key) -> Result<Attempts, DbError> {
-    let last: Option<(i32, Option<String>)> = query_as(
-        "SELECT attempt, failure FROM counterfoil.step_attempt WHERE account = $1 AND step = $2 AND key = $3 \
+    let last = sqlx::query!(
+        "SELECT attempt, failure FROM counterfoil.step_attempt WHERE account = $1 AND step = $2 AND key = $3
          ORDER BY attempt DESC LIMIT 1",
+        &key.account,
+        key.step,
+        &key.key
     )
-    .bind(&key.account)
-    .bind(key.step)
-    .bind(&key.key)
     .fetch_optional(session)
     .await?;
-    Ok(last
-        .map_or_else(Attempts::default, |(made, failure)| Attempts { made: u32::try_from(made).unwrap_or(0), failure }))
+    Ok(last.map_or_else(Attempts::default, |last| Attempts {
+        made: u32::try_from(last.attempt).unwrap_or(0),
+        failure: last.failure,
+    }))
 }
 
 /// Records that an attempt begins, and says which one it is, from 1.
 pub async fn begin(session: &mut PgConnection, key: &Key) -> Result<u32, DbError> {
-    let attempt: i32 = query_scalar(
-        "INSERT INTO counterfoil.step_attempt (account, step, key, attempt) \
-         SELECT $1, $2, $3, coalesce(max(attempt), 0) + 1 FROM counterfoil.step_attempt \
+    let attempt = sqlx::query_scalar!(
+        "INSERT INTO counterfoil.step_attempt (account, step, key, attempt)
+         SELECT $1, $2, $3, coalesce(max(attempt), 0) + 1 FROM counterfoil.step_attempt
          WHERE account = $1 AND step = $2 AND key = $3 RETURNING attempt",
+        &key.account,
+        key.step,
+        &key.key
     )
-    .bind(&key.account)
-    .bind(key.step)
-    .bind(&key.key)
     .fetch_one(session)
     .await?;
     Ok(u32::try_from(attempt).unwrap_or(0))
@@ -47,15 +48,15 @@ pub async fn begin(session: &mut PgConnection, key: &Key) -> Result<u32, DbError
 
 /// Records why an attempt failed.
 pub async fn failed(session: &mut PgConnection, key: &Key, attempt: u32, failure: &str) -> Result<(), DbError> {
-    query(
-        "UPDATE counterfoil.step_attempt SET failure = $5 \
+    sqlx::query!(
+        "UPDATE counterfoil.step_attempt SET failure = $5
          WHERE account = $1 AND step = $2 AND key = $3 AND attempt = $4",
+        &key.account,
+        key.step,
+        &key.key,
+        i32::try_from(attempt).unwrap_or(i32::MAX),
+        failure
     )
-    .bind(&key.account)
-    .bind(key.step)
-    .bind(&key.key)
-    .bind(i32::try_from(attempt).unwrap_or(i32::MAX))
-    .bind(failure)
     .execute(session)
     .await?;
     Ok(())
@@ -67,13 +68,13 @@ pub async fn committed(
     account: &str,
     key: &str,
 ) -> Result<(Vec<String>, Option<i64>), DbError> {
-    let rows: Vec<(String, i64)> = query_as(
+    let rows = sqlx::query!(
         "SELECT step, token FROM counterfoil.checkpoint WHERE account = $1 AND key = $2 ORDER BY committed_at",
+        account,
+        key
     )
-    .bind(account)
-    .bind(key)
     .fetch_all(session)
     .await?;
-    let last = rows.last().map(|(_, token)| *token);
-    Ok((rows.into_iter().map(|(step, _)| step).collect(), last))
+    let last = rows.last().map(|row| row.token);
+    Ok((rows.into_iter().map(|row| row.step).collect(), last))
 }

@@ -7,10 +7,9 @@ use chrono::NaiveDate;
 use serde_json::Value;
 use sqlx::postgres::PgConnection;
 use sqlx::types::Json;
-use sqlx::{FromRow, query, query_as, query_scalar};
 
 use super::copy::Copy;
-use super::stored::{read_references, references};
+use super::stored::{Refs, read_references, references};
 use super::{DbError, Window};
 use crate::account::ledger::{Accepted, BankLedger, DaySum, Header, Reading};
 use crate::account::{Account, AccountId};
@@ -63,7 +62,7 @@ pub enum Outcome<'a> {
 }
 
 /// A statement that waits, by file and place in it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HeldStatement {
     /// The file.
     pub sha256: Vec<u8>,
@@ -84,49 +83,52 @@ pub async fn ledger(
     let through = through.unwrap_or(i64::MAX);
     let id = account.id.as_str();
     let mut ledger = BankLedger::new(account);
-    let headers: Vec<(Json<Header>, Json<Reading>)> = query_as(
-        "SELECT header, to_jsonb(reading) FROM counterfoil.statement WHERE account = $1 AND seq <= $2 ORDER BY seq",
+    // A number is given to what was taken in, and the table wants both of that.
+    let headers = sqlx::query!(
+        r#"SELECT header AS "header!: Json<Header>", to_jsonb(reading) AS "reading!: Json<Reading>"
+           FROM counterfoil.statement WHERE account = $1 AND seq <= $2 ORDER BY seq"#,
+        id,
+        through
     )
-    .bind(id)
-    .bind(through)
     .fetch_all(&mut *session)
     .await?;
-    for (Json(header), Json(reading)) in headers {
-        ledger.replay(header, reading);
+    for statement in headers {
+        ledger.replay(statement.header.0, statement.reading.0);
     }
-    let sums: Vec<(NaiveDate, i64, String)> = query_as(
-        "SELECT ledger_day, sum(lines)::bigint, sum(minor)::text FROM counterfoil.bank_day \
-         WHERE account = $1 AND seq <= $2 GROUP BY ledger_day",
+    let sums = sqlx::query!(
+        r#"SELECT ledger_day, sum(lines)::bigint AS "lines!", sum(minor)::text AS "minor!" FROM counterfoil.bank_day
+           WHERE account = $1 AND seq <= $2 GROUP BY ledger_day"#,
+        id,
+        through
     )
-    .bind(id)
-    .bind(through)
     .fetch_all(&mut *session)
     .await?;
     let mut days = BTreeMap::new();
-    for (day, lines, minor) in sums {
-        let minor = minor.parse().map_err(|_| DbError::Value(format!("{minor:?} is no sum of minor units")))?;
-        days.insert(day, DaySum { lines: u64::try_from(lines).unwrap_or(0), minor });
+    for sum in sums {
+        let minor =
+            sum.minor.parse().map_err(|_| DbError::Value(format!("{:?} is no sum of minor units", sum.minor)))?;
+        days.insert(sum.ledger_day, DaySum { lines: u64::try_from(sum.lines).unwrap_or(0), minor });
     }
     if let Some(range) = lines {
-        let known: Vec<(String, NaiveDate, NaiveDate, i64)> = query_as(
-            "SELECT id, booking_date, ledger_day, minor FROM counterfoil.bank_line \
+        let known = sqlx::query!(
+            "SELECT id, booking_date, ledger_day, minor FROM counterfoil.bank_line
              WHERE account = $1 AND seq <= $2 AND (ledger_day BETWEEN $3 AND $4 OR booking_date BETWEEN $3 AND $4)",
+            id,
+            through,
+            *range.start(),
+            *range.end()
         )
-        .bind(id)
-        .bind(through)
-        .bind(range.start())
-        .bind(range.end())
         .fetch_all(&mut *session)
         .await?;
         let mut single = Vec::with_capacity(known.len());
-        for (line, booking_date, ledger_day, minor) in known {
-            let identity = identity_of(&line, booking_date)?;
+        for line in known {
+            let identity = identity_of(&line.id, line.booking_date)?;
             // Folded one by one, so no part of its day's sum any more.
-            if let Some(day) = days.get_mut(&ledger_day) {
+            if let Some(day) = days.get_mut(&line.ledger_day) {
                 day.lines = day.lines.saturating_sub(1);
-                day.minor -= i128::from(minor);
+                day.minor -= i128::from(line.minor);
             }
-            single.push((identity, ledger_day, minor));
+            single.push((identity, line.ledger_day, line.minor));
         }
         ledger.add_lines(single);
     }
@@ -144,20 +146,23 @@ fn identity_of(id: &str, booking_date: NaiveDate) -> Result<Identity, DbError> {
 
 /// How many statements of an account were taken in.
 pub async fn last_seq(session: &mut PgConnection, account: &AccountId) -> Result<i64, DbError> {
-    let seq = query_scalar("SELECT coalesce(max(seq), 0) FROM counterfoil.statement WHERE account = $1")
-        .bind(account.as_str())
-        .fetch_one(session)
-        .await?;
+    let seq = sqlx::query_scalar!(
+        r#"SELECT coalesce(max(seq), 0) AS "seq!" FROM counterfoil.statement WHERE account = $1"#,
+        account.as_str()
+    )
+    .fetch_one(session)
+    .await?;
     Ok(seq)
 }
 
 /// Which statements of an account wait for another one.
 pub async fn held(session: &mut PgConnection, account: &AccountId) -> Result<Vec<HeldStatement>, DbError> {
-    let held = query_as(
-        "SELECT s.sha256, f.name, s.ordinal FROM counterfoil.statement s JOIN counterfoil.source_file f USING (sha256) \
+    let held = sqlx::query_as!(
+        HeldStatement,
+        "SELECT s.sha256, f.name, s.ordinal FROM counterfoil.statement s JOIN counterfoil.source_file f USING (sha256)
          WHERE s.account = $1 AND s.status = 'held' ORDER BY f.name, s.sha256, s.ordinal",
+        account.as_str()
     )
-    .bind(account.as_str())
     .fetch_all(session)
     .await?;
     Ok(held)
@@ -165,10 +170,12 @@ pub async fn held(session: &mut PgConnection, account: &AccountId) -> Result<Vec
 
 /// Places of a file's statements that were taken in: not offered again when the file is judged again.
 pub async fn accepted_of(session: &mut PgConnection, sha256: &[u8]) -> Result<Vec<i32>, DbError> {
-    let places = query_scalar("SELECT ordinal FROM counterfoil.statement WHERE sha256 = $1 AND status = 'accepted'")
-        .bind(sha256)
-        .fetch_all(session)
-        .await?;
+    let places = sqlx::query_scalar!(
+        "SELECT ordinal FROM counterfoil.statement WHERE sha256 = $1 AND status = 'accepted'",
+        sha256
+    )
+    .fetch_all(session)
+    .await?;
     Ok(places)
 }
 
@@ -181,14 +188,14 @@ pub async fn door_proofs(
     after: NaiveDate,
     date: NaiveDate,
 ) -> Result<Vec<Vec<Proof>>, DbError> {
-    let proofs: Vec<Json<Vec<Proof>>> = query_scalar(
-        "SELECT proofs FROM counterfoil.statement \
-         WHERE account = $1 AND seq <= $2 AND to_day > $3 AND from_day <= $4 ORDER BY seq",
+    let proofs = sqlx::query_scalar!(
+        r#"SELECT proofs AS "proofs: Json<Vec<Proof>>" FROM counterfoil.statement
+           WHERE account = $1 AND seq <= $2 AND to_day > $3 AND from_day <= $4 ORDER BY seq"#,
+        account.as_str(),
+        seq,
+        after,
+        date
     )
-    .bind(account.as_str())
-    .bind(seq)
-    .bind(after)
-    .bind(date)
     .fetch_all(session)
     .await?;
     Ok(proofs.into_iter().map(|Json(proofs)| proofs).collect())
@@ -201,13 +208,13 @@ pub async fn files_between(
     after: i64,
     through: i64,
 ) -> Result<Vec<String>, DbError> {
-    let files = query_scalar(
-        "SELECT DISTINCT encode(sha256, 'hex') FROM counterfoil.statement \
-         WHERE account = $1 AND seq > $2 AND seq <= $3 ORDER BY 1",
+    let files = sqlx::query_scalar!(
+        r#"SELECT DISTINCT encode(sha256, 'hex') AS "sha256!" FROM counterfoil.statement
+           WHERE account = $1 AND seq > $2 AND seq <= $3 ORDER BY 1"#,
+        account.as_str(),
+        after,
+        through
     )
-    .bind(account.as_str())
-    .bind(after)
-    .bind(through)
     .fetch_all(session)
     .await?;
     Ok(files)
@@ -225,35 +232,35 @@ pub async fn store(session: &mut PgConnection, row: &StatementRow<'_>) -> Result
         Outcome::Quarantined { code, reason } => ("quarantined", None, None, None, (0, 0, 0), Some(code), Some(reason)),
     };
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    query(
-        "INSERT INTO counterfoil.statement AS s (account, sha256, ordinal, status, seq, format, bank_id, sequence, \
-             from_day, to_day, header, reading, proofs, aside, new_lines, known, vanished, code, reason) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) \
-         ON CONFLICT (account, sha256, ordinal) DO UPDATE SET status = excluded.status, seq = excluded.seq, \
-             header = excluded.header, reading = excluded.reading, proofs = excluded.proofs, aside = excluded.aside, \
-             new_lines = excluded.new_lines, known = excluded.known, vanished = excluded.vanished, \
-             code = excluded.code, reason = excluded.reason \
+    sqlx::query!(
+        "INSERT INTO counterfoil.statement AS s (account, sha256, ordinal, status, seq, format, bank_id, sequence,
+             from_day, to_day, header, reading, proofs, aside, new_lines, known, vanished, code, reason)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+         ON CONFLICT (account, sha256, ordinal) DO UPDATE SET status = excluded.status, seq = excluded.seq,
+             header = excluded.header, reading = excluded.reading, proofs = excluded.proofs, aside = excluded.aside,
+             new_lines = excluded.new_lines, known = excluded.known, vanished = excluded.vanished,
+             code = excluded.code, reason = excluded.reason
          WHERE s.status <> 'accepted'",
+        row.account.as_str(),
+        row.sha256,
+        i32::try_from(row.ordinal).unwrap_or(i32::MAX),
+        status,
+        seq,
+        row.format,
+        row.statement.id.as_deref(),
+        row.statement.sequence.as_deref(),
+        row.statement.from,
+        row.statement.to,
+        header as _,
+        reading.as_ref().and_then(Value::as_str),
+        Json(row.proofs) as _,
+        aside(row.statement),
+        count(counts.0),
+        count(counts.1),
+        count(counts.2),
+        code,
+        reason
     )
-    .bind(row.account.as_str())
-    .bind(row.sha256)
-    .bind(i32::try_from(row.ordinal).unwrap_or(i32::MAX))
-    .bind(status)
-    .bind(seq)
-    .bind(row.format)
-    .bind(&row.statement.id)
-    .bind(&row.statement.sequence)
-    .bind(row.statement.from)
-    .bind(row.statement.to)
-    .bind(header)
-    .bind(reading.as_ref().and_then(Value::as_str))
-    .bind(Json(row.proofs))
-    .bind(Json(aside(row.statement)))
-    .bind(count(counts.0))
-    .bind(count(counts.1))
-    .bind(count(counts.2))
-    .bind(code)
-    .bind(reason)
     .execute(&mut *session)
     .await?;
     if let Outcome::Accepted { seq, accepted } = row.outcome {
@@ -337,28 +344,28 @@ async fn store_lines(
     let (dates, sums): (Vec<_>, Vec<_>) = days.into_iter().unzip();
     let counts: Vec<i64> = sums.iter().map(|sum| i64::try_from(sum.lines).unwrap_or(i64::MAX)).collect();
     let minors: Vec<String> = sums.iter().map(|sum| sum.minor.to_string()).collect();
-    query(
-        "INSERT INTO counterfoil.bank_day (account, ledger_day, seq, lines, minor) \
-         SELECT $1, d.day, $2, d.lines, d.minor::numeric FROM unnest($3::date[], $4::bigint[], $5::text[]) AS d (day, lines, minor)",
+    sqlx::query!(
+        "INSERT INTO counterfoil.bank_day (account, ledger_day, seq, lines, minor)
+         SELECT $1, d.day, $2, d.lines, d.minor::numeric
+         FROM unnest($3::date[], $4::bigint[], $5::text[]) AS d (day, lines, minor)",
+        row.account.as_str(),
+        seq,
+        &dates,
+        &counts,
+        &minors
     )
-    .bind(row.account.as_str())
-    .bind(seq)
-    .bind(dates)
-    .bind(counts)
-    .bind(minors)
     .execute(session)
     .await?;
     Ok(())
 }
 
 /// What every query for lines selects, and from where.
-#[derive(FromRow)]
 struct LineRow {
     id: String,
     booking_date: NaiveDate,
     ledger_day: NaiveDate,
     minor: i64,
-    refs: Json<Vec<(String, String)>>,
+    refs: Refs,
     counterparty: Option<Json<Counterparty>>,
     description: String,
     code: Option<String>,
@@ -397,27 +404,31 @@ impl LineRow {
 pub async fn taken(session: &mut PgConnection, account: &AccountId, window: &Window) -> Result<Vec<OpenLine>, DbError> {
     // Two ranges of days, each found by the index: days that no earlier day reached, and closed days for which a
     // statement came after they were closed. The second begins where the earliest of those statements does.
-    let rows: Vec<LineRow> = query_as(
-        "WITH late AS (SELECT min(from_day) AS day FROM counterfoil.statement \
-                       WHERE account = $1 AND seq > $5 AND seq <= $2), \
-              line AS (SELECT * FROM counterfoil.bank_line \
-                       WHERE account = $1 AND seq <= $2 AND ledger_day > $4 AND ledger_day <= $3 \
-                       UNION ALL \
-                       SELECT l.* FROM counterfoil.bank_line l, late \
-                       WHERE l.account = $1 AND l.seq > $5 AND l.seq <= $2 \
-                         AND l.ledger_day >= late.day AND l.ledger_day <= $4 AND l.ledger_day <= $3) \
-         SELECT l.id, l.booking_date, l.ledger_day, l.minor, l.refs, l.counterparty, l.description, l.code, l.reversal, \
-                f.name AS file, s.bank_id, l.ordinal \
-         FROM line l JOIN counterfoil.source_file f USING (sha256) \
-         JOIN counterfoil.statement s ON s.account = l.account AND s.sha256 = l.sha256 AND s.ordinal = l.statement \
-         WHERE l.ledger_day > $6 AND NOT l.before_opening",
+    // Behind a UNION Postgres no longer tells which columns cannot be null: it is said here, as the tables have it.
+    let rows = sqlx::query_as!(
+        LineRow,
+        r#"WITH late AS (SELECT min(from_day) AS day FROM counterfoil.statement
+                         WHERE account = $1 AND seq > $5 AND seq <= $2),
+                line AS (SELECT * FROM counterfoil.bank_line
+                         WHERE account = $1 AND seq <= $2 AND ledger_day > $4 AND ledger_day <= $3
+                         UNION ALL
+                         SELECT l.* FROM counterfoil.bank_line l, late
+                         WHERE l.account = $1 AND l.seq > $5 AND l.seq <= $2
+                           AND l.ledger_day >= late.day AND l.ledger_day <= $4 AND l.ledger_day <= $3)
+           SELECT l.id AS "id!", l.booking_date AS "booking_date!", l.ledger_day AS "ledger_day!", l.minor AS "minor!",
+                  l.refs AS "refs!: Refs", l.counterparty AS "counterparty: Json<Counterparty>",
+                  l.description AS "description!", l.code, l.reversal AS "reversal!", f.name AS file, s.bank_id,
+                  l.ordinal AS "ordinal!"
+           FROM line l JOIN counterfoil.source_file f USING (sha256)
+           JOIN counterfoil.statement s ON s.account = l.account AND s.sha256 = l.sha256 AND s.ordinal = l.statement
+           WHERE l.ledger_day > $6 AND NOT l.before_opening"#,
+        account.as_str(),
+        window.seq,
+        window.date,
+        window.previous_date(),
+        window.previous_seq(),
+        window.start
     )
-    .bind(account.as_str())
-    .bind(window.seq)
-    .bind(window.date)
-    .bind(window.previous_date())
-    .bind(window.previous_seq())
-    .bind(window.start)
     .fetch_all(session)
     .await?;
     rows.into_iter()
@@ -435,15 +446,17 @@ pub async fn by_id(
     wanted: &BTreeMap<String, (NaiveDate, bool)>,
 ) -> Result<Vec<OpenLine>, DbError> {
     let ids: Vec<&str> = wanted.keys().map(String::as_str).collect();
-    let rows: Vec<LineRow> = query_as(
-        "SELECT l.id, l.booking_date, l.ledger_day, l.minor, l.refs, l.counterparty, l.description, l.code, l.reversal, \
-                f.name AS file, s.bank_id, l.ordinal \
-         FROM counterfoil.bank_line l JOIN counterfoil.source_file f USING (sha256) \
-         JOIN counterfoil.statement s ON s.account = l.account AND s.sha256 = l.sha256 AND s.ordinal = l.statement \
-         WHERE l.account = $1 AND l.id = ANY($2)",
+    let rows = sqlx::query_as!(
+        LineRow,
+        r#"SELECT l.id, l.booking_date, l.ledger_day, l.minor, l.refs AS "refs: Refs",
+                  l.counterparty AS "counterparty: Json<Counterparty>", l.description, l.code, l.reversal,
+                  f.name AS file, s.bank_id, l.ordinal
+           FROM counterfoil.bank_line l JOIN counterfoil.source_file f USING (sha256)
+           JOIN counterfoil.statement s ON s.account = l.account AND s.sha256 = l.sha256 AND s.ordinal = l.statement
+           WHERE l.account = $1 AND l.id = ANY($2)"#,
+        account.as_str(),
+        &ids as &[&str]
     )
-    .bind(account.as_str())
-    .bind(ids)
     .fetch_all(session)
     .await?;
     rows.into_iter()

@@ -4,11 +4,9 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use sqlx::postgres::PgConnection;
-use sqlx::types::Json;
-use sqlx::{FromRow, query, query_as, query_scalar};
 
 use super::copy::Copy;
-use super::stored::{read_references, references};
+use super::stored::{Refs, read_references, references};
 use super::{DbError, Window};
 use crate::account::AccountId;
 use crate::account::book_ledger::{BookLedger, ContentHash};
@@ -32,37 +30,40 @@ pub struct Batch<'a> {
 
 /// The latest contents of those of an account's entries that are named.
 pub async fn ledger(session: &mut PgConnection, account: &AccountId, ids: &[&str]) -> Result<BookLedger, DbError> {
-    let known: Vec<(String, i32, Vec<u8>)> = query_as(
-        "SELECT DISTINCT ON (id) id, revision, content FROM counterfoil.book_line \
+    let known = sqlx::query!(
+        "SELECT DISTINCT ON (id) id, revision, content FROM counterfoil.book_line
          WHERE account = $1 AND id = ANY($2) ORDER BY id, revision DESC",
+        account.as_str(),
+        ids as &[&str]
     )
-    .bind(account.as_str())
-    .bind(ids)
     .fetch_all(session)
     .await?;
     let mut ledger = BookLedger::default();
-    for (id, revision, content) in known {
-        let content: [u8; 16] = content.try_into().map_err(|_| DbError::Value(format!("the content of {id:?}")))?;
-        ledger.replay(&id, u32::try_from(revision).unwrap_or(0), ContentHash::from_bytes(content));
+    for entry in known {
+        let content: [u8; 16] =
+            entry.content.try_into().map_err(|_| DbError::Value(format!("the content of {:?}", entry.id)))?;
+        ledger.replay(&entry.id, u32::try_from(entry.revision).unwrap_or(0), ContentHash::from_bytes(content));
     }
     Ok(ledger)
 }
 
 /// How many batches an account's books have.
 pub async fn last_seq(session: &mut PgConnection, account: &AccountId) -> Result<i64, DbError> {
-    let seq = query_scalar("SELECT coalesce(max(seq), 0) FROM counterfoil.book_batch WHERE account = $1")
-        .bind(account.as_str())
-        .fetch_one(session)
-        .await?;
+    let seq = sqlx::query_scalar!(
+        r#"SELECT coalesce(max(seq), 0) AS "seq!" FROM counterfoil.book_batch WHERE account = $1"#,
+        account.as_str()
+    )
+    .fetch_one(session)
+    .await?;
     Ok(seq)
 }
 
 /// Accounts to whose books a file brought something.
 pub async fn taken_of(session: &mut PgConnection, sha256: &[u8; 32]) -> Result<Vec<String>, DbError> {
-    let accounts = query_scalar("SELECT account FROM counterfoil.book_batch WHERE sha256 = $1")
-        .bind(sha256.as_slice())
-        .fetch_all(session)
-        .await?;
+    let accounts =
+        sqlx::query_scalar!("SELECT account FROM counterfoil.book_batch WHERE sha256 = $1", sha256.as_slice())
+            .fetch_all(session)
+            .await?;
     Ok(accounts)
 }
 
@@ -91,18 +92,18 @@ pub async fn store(
         "ordinal",
     ];
     let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-    query(
-        "INSERT INTO counterfoil.book_batch (account, seq, sha256, lines, balances, known, changed, through) \
+    sqlx::query!(
+        "INSERT INTO counterfoil.book_batch (account, seq, sha256, lines, balances, known, changed, through)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        account.as_str(),
+        seq,
+        sha256.as_slice(),
+        count(batch.lines.len()),
+        count(batch.balances.len()),
+        i64::try_from(batch.known).unwrap_or(i64::MAX),
+        count(batch.lines.iter().filter(|(_, revision, _)| *revision > 0).count()),
+        batch.through
     )
-    .bind(account.as_str())
-    .bind(seq)
-    .bind(sha256.as_slice())
-    .bind(count(batch.lines.len()))
-    .bind(count(batch.balances.len()))
-    .bind(i64::try_from(batch.known).unwrap_or(i64::MAX))
-    .bind(count(batch.lines.iter().filter(|(_, revision, _)| *revision > 0).count()))
-    .bind(batch.through)
     .execute(&mut *session)
     .await?;
     if !batch.lines.is_empty() {
@@ -132,14 +133,14 @@ pub async fn store(
     let balances: BTreeMap<NaiveDate, i64> =
         batch.balances.iter().map(|balance| (balance.date, balance.closing.minor())).collect();
     let (dates, closings): (Vec<_>, Vec<_>) = balances.into_iter().unzip();
-    query(
-        "INSERT INTO counterfoil.book_balance (account, date, seq, closing) \
+    sqlx::query!(
+        "INSERT INTO counterfoil.book_balance (account, date, seq, closing)
          SELECT $1, b.date, $2, b.closing FROM unnest($3::date[], $4::bigint[]) AS b (date, closing)",
+        account.as_str(),
+        seq,
+        &dates,
+        &closings
     )
-    .bind(account.as_str())
-    .bind(seq)
-    .bind(dates)
-    .bind(closings)
     .execute(session)
     .await?;
     Ok(())
@@ -147,15 +148,16 @@ pub async fn store(
 
 /// What is known of an account's books for a date.
 pub async fn seen(session: &mut PgConnection, account: &AccountId, date: NaiveDate) -> Result<BooksSeen, DbError> {
-    let (balance, through) = query_as(
-        "SELECT EXISTS (SELECT FROM counterfoil.book_balance WHERE account = $1 AND date = $2), \
-                (SELECT max(through) FROM counterfoil.book_batch WHERE account = $1)",
+    let seen = sqlx::query_as!(
+        BooksSeen,
+        r#"SELECT EXISTS (SELECT FROM counterfoil.book_balance WHERE account = $1 AND date = $2) AS "balance!",
+                  (SELECT max(through) FROM counterfoil.book_batch WHERE account = $1) AS through"#,
+        account.as_str(),
+        date
     )
-    .bind(account.as_str())
-    .bind(date)
     .fetch_one(session)
     .await?;
-    Ok(BooksSeen { balance, through })
+    Ok(seen)
 }
 
 /// The ledger's own balance of a date, in minor units, as the newest batch up to `seq` states it.
@@ -165,13 +167,13 @@ pub async fn balance(
     date: NaiveDate,
     seq: i64,
 ) -> Result<Option<i64>, DbError> {
-    let closing = query_scalar(
-        "SELECT closing FROM counterfoil.book_balance WHERE account = $1 AND date = $2 AND seq <= $3 \
+    let closing = sqlx::query_scalar!(
+        "SELECT closing FROM counterfoil.book_balance WHERE account = $1 AND date = $2 AND seq <= $3
          ORDER BY seq DESC LIMIT 1",
+        account.as_str(),
+        date,
+        seq
     )
-    .bind(account.as_str())
-    .bind(date)
-    .bind(seq)
     .fetch_optional(session)
     .await?;
     Ok(closing)
@@ -184,24 +186,23 @@ pub async fn files_between(
     after: i64,
     through: i64,
 ) -> Result<Vec<String>, DbError> {
-    let files = query_scalar(
-        "SELECT DISTINCT encode(sha256, 'hex') FROM counterfoil.book_batch \
-         WHERE account = $1 AND seq > $2 AND seq <= $3 ORDER BY 1",
+    let files = sqlx::query_scalar!(
+        r#"SELECT DISTINCT encode(sha256, 'hex') AS "sha256!" FROM counterfoil.book_batch
+           WHERE account = $1 AND seq > $2 AND seq <= $3 ORDER BY 1"#,
+        account.as_str(),
+        after,
+        through
     )
-    .bind(account.as_str())
-    .bind(after)
-    .bind(through)
     .fetch_all(session)
     .await?;
     Ok(files)
 }
 
-#[derive(FromRow)]
 struct LineRow {
     id: String,
     date: NaiveDate,
     minor: i64,
-    refs: Json<Vec<(String, String)>>,
+    refs: Refs,
     counterparty: Option<String>,
     description: String,
     batch: Option<String>,
@@ -235,24 +236,27 @@ impl LineRow {
 pub async fn taken(session: &mut PgConnection, account: &AccountId, window: &Window) -> Result<Vec<OpenLine>, DbError> {
     // Two ranges, each found by an index: dates that no earlier day reached, and batches that came after the last closed
     // day, of whatever date. `newer` drops contents that were replaced since.
-    let rows: Vec<LineRow> = query_as(
-        "WITH line AS (SELECT * FROM counterfoil.book_line \
-                       WHERE account = $1 AND seq <= $2 AND date > $4 AND date <= $3 \
-                       UNION ALL \
-                       SELECT * FROM counterfoil.book_line \
-                       WHERE account = $1 AND seq > $5 AND seq <= $2 AND date <= $4 AND date <= $3) \
-         SELECT l.id, l.date, l.minor, l.refs, l.counterparty, l.description, l.batch, l.reverses, f.name AS file, l.ordinal \
-         FROM line l JOIN counterfoil.source_file f USING (sha256) \
-         WHERE l.date > $6 AND NOT EXISTS ( \
-             SELECT FROM counterfoil.book_line newer \
-             WHERE newer.account = $1 AND newer.id = l.id AND newer.revision > l.revision AND newer.seq <= $2)",
+    // Behind a UNION Postgres no longer tells which columns cannot be null: it is said here, as the tables have it.
+    let rows = sqlx::query_as!(
+        LineRow,
+        r#"WITH line AS (SELECT * FROM counterfoil.book_line
+                         WHERE account = $1 AND seq <= $2 AND date > $4 AND date <= $3
+                         UNION ALL
+                         SELECT * FROM counterfoil.book_line
+                         WHERE account = $1 AND seq > $5 AND seq <= $2 AND date <= $4 AND date <= $3)
+           SELECT l.id AS "id!", l.date AS "date!", l.minor AS "minor!", l.refs AS "refs!: Refs", l.counterparty,
+                  l.description AS "description!", l.batch, l.reverses, f.name AS file, l.ordinal AS "ordinal!"
+           FROM line l JOIN counterfoil.source_file f USING (sha256)
+           WHERE l.date > $6 AND NOT EXISTS (
+               SELECT FROM counterfoil.book_line newer
+               WHERE newer.account = $1 AND newer.id = l.id AND newer.revision > l.revision AND newer.seq <= $2)"#,
+        account.as_str(),
+        window.seq,
+        window.date,
+        window.previous_date(),
+        window.previous_seq(),
+        window.start
     )
-    .bind(account.as_str())
-    .bind(window.seq)
-    .bind(window.date)
-    .bind(window.previous_date())
-    .bind(window.previous_seq())
-    .bind(window.start)
     .fetch_all(session)
     .await?;
     rows.into_iter()
@@ -270,20 +274,22 @@ pub async fn withdrawn(
     window: &Window,
 ) -> Result<Vec<OpenLine>, DbError> {
     let Some((previous, previous_seq)) = window.previous else { return Ok(Vec::new()) };
-    let rows: Vec<LineRow> = query_as(
-        "SELECT l.id, l.date, l.minor, l.refs, l.counterparty, l.description, l.batch, l.reverses, f.name AS file, l.ordinal \
-         FROM (SELECT DISTINCT id FROM counterfoil.book_line \
-               WHERE account = $1 AND revision > 0 AND seq > $3 AND seq <= $2) changed \
-         CROSS JOIN LATERAL (SELECT * FROM counterfoil.book_line o \
-               WHERE o.account = $1 AND o.id = changed.id AND o.seq <= $3 ORDER BY o.revision DESC LIMIT 1) l \
-         JOIN counterfoil.source_file f USING (sha256) \
-         WHERE l.date <= $4 AND l.date > $5",
+    let rows = sqlx::query_as!(
+        LineRow,
+        r#"SELECT l.id, l.date, l.minor, l.refs AS "refs: Refs", l.counterparty, l.description, l.batch, l.reverses,
+                  f.name AS file, l.ordinal
+           FROM (SELECT DISTINCT id FROM counterfoil.book_line
+                 WHERE account = $1 AND revision > 0 AND seq > $3 AND seq <= $2) changed
+           CROSS JOIN LATERAL (SELECT * FROM counterfoil.book_line o
+                 WHERE o.account = $1 AND o.id = changed.id AND o.seq <= $3 ORDER BY o.revision DESC LIMIT 1) l
+           JOIN counterfoil.source_file f USING (sha256)
+           WHERE l.date <= $4 AND l.date > $5"#,
+        account.as_str(),
+        window.seq,
+        previous_seq,
+        previous,
+        window.start
     )
-    .bind(account.as_str())
-    .bind(window.seq)
-    .bind(previous_seq)
-    .bind(previous)
-    .bind(window.start)
     .fetch_all(session)
     .await?;
     // When they were first seen and whether they were late is no longer asked of lines that leave.
@@ -298,15 +304,17 @@ pub async fn by_id(
     wanted: &BTreeMap<String, (NaiveDate, bool)>,
 ) -> Result<Vec<OpenLine>, DbError> {
     let ids: Vec<&str> = wanted.keys().map(String::as_str).collect();
-    let rows: Vec<LineRow> = query_as(
-        "SELECT DISTINCT ON (l.id) l.id, l.date, l.minor, l.refs, l.counterparty, l.description, l.batch, l.reverses, \
-                f.name AS file, l.ordinal \
-         FROM counterfoil.book_line l JOIN counterfoil.source_file f USING (sha256) \
-         WHERE l.account = $1 AND l.id = ANY($2) AND l.seq <= $3 ORDER BY l.id, l.revision DESC",
+    let rows = sqlx::query_as!(
+        LineRow,
+        r#"SELECT DISTINCT ON (l.id) l.id, l.date, l.minor, l.refs AS "refs: Refs", l.counterparty, l.description,
+                  l.batch, l.reverses,
+                  f.name AS file, l.ordinal
+           FROM counterfoil.book_line l JOIN counterfoil.source_file f USING (sha256)
+           WHERE l.account = $1 AND l.id = ANY($2) AND l.seq <= $3 ORDER BY l.id, l.revision DESC"#,
+        account.as_str(),
+        &ids as &[&str],
+        seq
     )
-    .bind(account.as_str())
-    .bind(ids)
-    .bind(seq)
     .fetch_all(session)
     .await?;
     rows.into_iter()

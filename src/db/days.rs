@@ -4,7 +4,6 @@ use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::postgres::PgConnection;
 use sqlx::types::Json;
-use sqlx::{FromRow, query, query_as, query_scalar};
 
 use super::copy::{Copy, Row};
 use super::matches::word;
@@ -63,7 +62,7 @@ pub struct Files {
 }
 
 /// How an account-day stands.
-#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DayState {
     /// The account.
     pub account: String,
@@ -85,19 +84,29 @@ pub struct DayState {
     pub changed_at: DateTime<Utc>,
 }
 
-const STATE: &str = "SELECT DISTINCT ON (business_date, account) account, business_date, revision, status, reason, digest, \
-                     matched, open, changed_at FROM counterfoil.account_day ";
+/// A query for the newest revision of account-days: what stands behind the table's name, and its arguments.
+macro_rules! states {
+    ($clauses:literal $(, $argument:expr)*) => {
+        sqlx::query_as!(
+            DayState,
+            "SELECT DISTINCT ON (business_date, account) account, business_date, revision, status, reason, digest, \
+             matched, open, changed_at FROM counterfoil.account_day " + $clauses
+            $(, $argument)*
+        )
+    };
+}
 
 /// How the accounts of a date stand: of each its newest revision, by account.
 pub async fn states(session: &mut PgConnection, date: NaiveDate) -> Result<Vec<DayState>, DbError> {
-    let statement = format!("{STATE} WHERE business_date = $1 ORDER BY business_date, account, revision DESC");
-    Ok(query_as(sqlx::AssertSqlSafe(statement)).bind(date).fetch_all(session).await?)
+    let states = states!("WHERE business_date = $1 ORDER BY business_date, account, revision DESC", date);
+    Ok(states.fetch_all(session).await?)
 }
 
 /// How an account's days stand, newest first, at most `limit`.
 pub async fn states_of(session: &mut PgConnection, account: &str, limit: i64) -> Result<Vec<DayState>, DbError> {
-    let statement = format!("{STATE} WHERE account = $1 ORDER BY business_date DESC, account, revision DESC LIMIT $2");
-    Ok(query_as(sqlx::AssertSqlSafe(statement)).bind(account).bind(limit).fetch_all(session).await?)
+    let states =
+        states!("WHERE account = $1 ORDER BY business_date DESC, account, revision DESC LIMIT $2", account, limit);
+    Ok(states.fetch_all(session).await?)
 }
 
 /// The last closed day of an account before a date.
@@ -106,22 +115,23 @@ pub async fn closed_before(
     account: &AccountId,
     date: NaiveDate,
 ) -> Result<Option<ClosedDay>, DbError> {
-    let found: Option<(NaiveDate, i32, i64, i64, Json<StoredStanding>)> = query_as(
-        "SELECT d.business_date, d.revision, m.bank_seq, m.book_seq, d.standing \
-         FROM counterfoil.account_day d JOIN counterfoil.manifest m USING (account, business_date, revision) \
-         WHERE d.account = $1 AND d.business_date < $2 AND d.status = 'closed' \
-         ORDER BY d.business_date DESC, d.revision DESC, m.pass DESC LIMIT 1",
+    // Where the account stands is there: the table wants it of a closed day.
+    let found = sqlx::query!(
+        r#"SELECT d.business_date, d.revision, m.bank_seq, m.book_seq, d.standing AS "standing!: Json<StoredStanding>"
+           FROM counterfoil.account_day d JOIN counterfoil.manifest m USING (account, business_date, revision)
+           WHERE d.account = $1 AND d.business_date < $2 AND d.status = 'closed'
+           ORDER BY d.business_date DESC, d.revision DESC, m.pass DESC LIMIT 1"#,
+        account.as_str(),
+        date
     )
-    .bind(account.as_str())
-    .bind(date)
     .fetch_optional(session)
     .await?;
-    Ok(found.map(|(date, revision, bank_seq, book_seq, Json(standing))| ClosedDay {
-        date,
-        revision: u32::try_from(revision).unwrap_or(0),
-        bank_seq,
-        book_seq,
-        standing,
+    Ok(found.map(|found| ClosedDay {
+        date: found.business_date,
+        revision: u32::try_from(found.revision).unwrap_or(0),
+        bank_seq: found.bank_seq,
+        book_seq: found.book_seq,
+        standing: found.standing.0,
     }))
 }
 
@@ -131,12 +141,12 @@ pub async fn closed_after(
     account: &AccountId,
     date: NaiveDate,
 ) -> Result<Option<NaiveDate>, DbError> {
-    let later = query_scalar(
-        "SELECT min(business_date) FROM counterfoil.account_day \
+    let later = sqlx::query_scalar!(
+        "SELECT min(business_date) FROM counterfoil.account_day
          WHERE account = $1 AND business_date > $2 AND status = 'closed'",
+        account.as_str(),
+        date
     )
-    .bind(account.as_str())
-    .bind(date)
     .fetch_one(session)
     .await?;
     Ok(later)
@@ -148,20 +158,20 @@ pub async fn unfinished_before(
     account: &AccountId,
     date: NaiveDate,
 ) -> Result<Option<(NaiveDate, String)>, DbError> {
-    let earlier = query_as(
-        "SELECT d.business_date, d.status FROM counterfoil.account_day d JOIN counterfoil.run r USING (business_date) \
-         WHERE d.account = $1 AND d.business_date < $2 AND d.status IN ('waiting', 'failed') AND r.status <> 'skipped' \
-           AND NOT EXISTS (SELECT FROM counterfoil.account_day n WHERE n.account = d.account \
-                           AND n.business_date = d.business_date AND n.revision > d.revision) \
-           AND NOT EXISTS (SELECT FROM counterfoil.account_day c WHERE c.account = d.account \
-                           AND c.business_date > d.business_date AND c.status = 'closed') \
+    let earlier = sqlx::query!(
+        "SELECT d.business_date, d.status FROM counterfoil.account_day d JOIN counterfoil.run r USING (business_date)
+         WHERE d.account = $1 AND d.business_date < $2 AND d.status IN ('waiting', 'failed') AND r.status <> 'skipped'
+           AND NOT EXISTS (SELECT FROM counterfoil.account_day n WHERE n.account = d.account
+                           AND n.business_date = d.business_date AND n.revision > d.revision)
+           AND NOT EXISTS (SELECT FROM counterfoil.account_day c WHERE c.account = d.account
+                           AND c.business_date > d.business_date AND c.status = 'closed')
          ORDER BY d.business_date LIMIT 1",
+        account.as_str(),
+        date
     )
-    .bind(account.as_str())
-    .bind(date)
     .fetch_optional(session)
     .await?;
-    Ok(earlier)
+    Ok(earlier.map(|earlier| (earlier.business_date, earlier.status)))
 }
 
 /// Sets an account-day that is not closed to `waiting`, `failed` or `skipped`. What stands so already is left alone, so
@@ -173,19 +183,19 @@ pub async fn set(
     status: &str,
     reason: &str,
 ) -> Result<bool, DbError> {
-    let done = query(
-        "INSERT INTO counterfoil.account_day AS d (account, business_date, revision, status, reason, currency) \
-         VALUES ($1, $2, $3, $4, $5, $6) \
-         ON CONFLICT (account, business_date, revision) DO UPDATE \
-             SET status = excluded.status, reason = excluded.reason, changed_at = clock_timestamp() \
+    let done = sqlx::query!(
+        "INSERT INTO counterfoil.account_day AS d (account, business_date, revision, status, reason, currency)
+         VALUES ($1, $2, $3, $4, $5, $6)
+         ON CONFLICT (account, business_date, revision) DO UPDATE
+             SET status = excluded.status, reason = excluded.reason, changed_at = clock_timestamp()
          WHERE d.status <> 'closed' AND (d.status, d.reason) IS DISTINCT FROM (excluded.status, excluded.reason)",
+        day.account.as_str(),
+        day.date,
+        day.revision(),
+        status,
+        reason,
+        currency.code()
     )
-    .bind(day.account.as_str())
-    .bind(day.date)
-    .bind(day.revision())
-    .bind(status)
-    .bind(reason)
-    .bind(currency.code())
     .execute(session)
     .await?;
     Ok(done.rows_affected() > 0)
@@ -193,26 +203,15 @@ pub async fn set(
 
 /// A day's manifest: that of its last pass.
 pub async fn manifest(session: &mut PgConnection, day: &DayKey<'_>) -> Result<Option<Manifest>, DbError> {
-    #[derive(FromRow)]
-    struct Stored {
-        pass: i32,
-        bank_seq: i64,
-        book_seq: i64,
-        previous: Option<NaiveDate>,
-        rule_set: Json<RuleSet>,
-        settings: String,
-        engine: String,
-        no_movement_assumed: bool,
-        files: Json<Files>,
-    }
-    let stored: Option<Stored> = query_as(
-        "SELECT pass, bank_seq, book_seq, previous, rule_set, settings, engine, no_movement_assumed, files \
-         FROM counterfoil.manifest WHERE account = $1 AND business_date = $2 AND revision = $3 \
-         ORDER BY pass DESC LIMIT 1",
+    let stored = sqlx::query!(
+        r#"SELECT pass, bank_seq, book_seq, previous, rule_set AS "rule_set: Json<RuleSet>", settings, engine,
+               no_movement_assumed, files AS "files: Json<Files>"
+           FROM counterfoil.manifest WHERE account = $1 AND business_date = $2 AND revision = $3
+           ORDER BY pass DESC LIMIT 1"#,
+        day.account.as_str(),
+        day.date,
+        day.revision()
     )
-    .bind(day.account.as_str())
-    .bind(day.date)
-    .bind(day.revision())
     .fetch_optional(session)
     .await?;
     Ok(stored.map(|stored| Manifest {
@@ -230,22 +229,23 @@ pub async fn manifest(session: &mut PgConnection, day: &DayKey<'_>) -> Result<Op
 
 /// Fixes what a day is computed from.
 pub async fn store_manifest(session: &mut PgConnection, day: &DayKey<'_>, manifest: &Manifest) -> Result<(), DbError> {
-    query(
-        "INSERT INTO counterfoil.manifest (account, business_date, revision, pass, bank_seq, book_seq, previous, rule_set, \
-             settings, engine, no_movement_assumed, files) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+    sqlx::query!(
+        "INSERT INTO counterfoil.manifest (account, business_date, revision, pass, bank_seq, book_seq, previous,
+             rule_set, settings, engine, no_movement_assumed, files)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)",
+        day.account.as_str(),
+        day.date,
+        day.revision(),
+        i32::try_from(manifest.pass).unwrap_or(i32::MAX),
+        manifest.bank_seq,
+        manifest.book_seq,
+        manifest.previous,
+        Json(&manifest.rules) as _,
+        manifest.settings.as_str(),
+        manifest.engine.as_str(),
+        manifest.no_movement_assumed,
+        Json(&manifest.files) as _
     )
-    .bind(day.account.as_str())
-    .bind(day.date)
-    .bind(day.revision())
-    .bind(i32::try_from(manifest.pass).unwrap_or(i32::MAX))
-    .bind(manifest.bank_seq)
-    .bind(manifest.book_seq)
-    .bind(manifest.previous)
-    .bind(Json(&manifest.rules))
-    .bind(&manifest.settings)
-    .bind(&manifest.engine)
-    .bind(manifest.no_movement_assumed)
-    .bind(Json(&manifest.files))
     .execute(session)
     .await?;
     Ok(())
@@ -253,13 +253,31 @@ pub async fn store_manifest(session: &mut PgConnection, day: &DayKey<'_>, manife
 
 /// Takes back what the steps of an earlier pass stored of a day that is not closed.
 pub async fn begin_again(session: &mut PgConnection, day: &DayKey<'_>) -> Result<(), DbError> {
-    for statement in [
+    let (account, date, revision) = (day.account.as_str(), day.date, day.revision());
+    sqlx::query!(
         "DELETE FROM counterfoil.match_leg WHERE account = $1 AND business_date = $2 AND revision = $3",
+        account,
+        date,
+        revision
+    )
+    .execute(&mut *session)
+    .await?;
+    sqlx::query!(
         "DELETE FROM counterfoil.match WHERE account = $1 AND business_date = $2 AND revision = $3",
+        account,
+        date,
+        revision
+    )
+    .execute(&mut *session)
+    .await?;
+    sqlx::query!(
         "DELETE FROM counterfoil.residue WHERE account = $1 AND business_date = $2 AND revision = $3",
-    ] {
-        query(statement).bind(day.account.as_str()).bind(day.date).bind(day.revision()).execute(&mut *session).await?;
-    }
+        account,
+        date,
+        revision
+    )
+    .execute(session)
+    .await?;
     Ok(())
 }
 
@@ -331,25 +349,25 @@ pub async fn close(
     }
     copy.finish().await?;
     let confirmed = outcome.matches.iter().filter(|found| found.status == crate::matching::MatchStatus::Confirmed);
-    query(
-        "INSERT INTO counterfoil.account_day AS d (account, business_date, revision, status, currency, \
-             no_movement_assumed, digest, rule_set, standing, matched, open) \
-         VALUES ($1, $2, $3, 'closed', $4, $5, $6, $7, $8, $9, $10) \
-         ON CONFLICT (account, business_date, revision) DO UPDATE SET status = 'closed', reason = NULL, \
-             no_movement_assumed = excluded.no_movement_assumed, digest = excluded.digest, \
-             rule_set = excluded.rule_set, standing = excluded.standing, matched = excluded.matched, \
+    sqlx::query!(
+        "INSERT INTO counterfoil.account_day AS d (account, business_date, revision, status, currency,
+             no_movement_assumed, digest, rule_set, standing, matched, open)
+         VALUES ($1, $2, $3, 'closed', $4, $5, $6, $7, $8, $9, $10)
+         ON CONFLICT (account, business_date, revision) DO UPDATE SET status = 'closed', reason = NULL,
+             no_movement_assumed = excluded.no_movement_assumed, digest = excluded.digest,
+             rule_set = excluded.rule_set, standing = excluded.standing, matched = excluded.matched,
              open = excluded.open, changed_at = clock_timestamp()",
+        day.account.as_str(),
+        day.date,
+        day.revision(),
+        outcome.currency.code(),
+        no_movement_assumed,
+        digest,
+        outcome.rule_set.as_str(),
+        Json(standing) as _,
+        i64::try_from(confirmed.count()).unwrap_or(i64::MAX),
+        i64::try_from(outcome.breaks.len()).unwrap_or(i64::MAX)
     )
-    .bind(day.account.as_str())
-    .bind(day.date)
-    .bind(day.revision())
-    .bind(outcome.currency.code())
-    .bind(no_movement_assumed)
-    .bind(digest)
-    .bind(&outcome.rule_set)
-    .bind(Json(standing))
-    .bind(i64::try_from(confirmed.count()).unwrap_or(i64::MAX))
-    .bind(i64::try_from(outcome.breaks.len()).unwrap_or(i64::MAX))
     .execute(session)
     .await?;
     Ok(())
@@ -362,30 +380,30 @@ pub async fn carried(
     date: NaiveDate,
     revision: u32,
 ) -> Result<Vec<(String, String, NaiveDate, bool)>, DbError> {
-    let carried = query_as(
-        "SELECT side, line, first_seen, late FROM counterfoil.break \
+    let carried = sqlx::query!(
+        "SELECT side, line, first_seen, late FROM counterfoil.break
          WHERE account = $1 AND business_date = $2 AND revision = $3",
+        account.as_str(),
+        date,
+        i32::try_from(revision).unwrap_or(i32::MAX)
     )
-    .bind(account.as_str())
-    .bind(date)
-    .bind(i32::try_from(revision).unwrap_or(i32::MAX))
     .fetch_all(session)
     .await?;
-    Ok(carried)
+    Ok(carried.into_iter().map(|open| (open.side, open.line, open.first_seen, open.late)).collect())
 }
 
 /// The digest of a closed day.
 pub async fn digest(session: &mut PgConnection, day: &DayKey<'_>) -> Result<Option<String>, DbError> {
-    let digest = query_scalar(
-        "SELECT digest FROM counterfoil.account_day WHERE account = $1 AND business_date = $2 AND revision = $3 \
+    let digest = sqlx::query_scalar!(
+        "SELECT digest FROM counterfoil.account_day WHERE account = $1 AND business_date = $2 AND revision = $3
          AND status = 'closed'",
+        day.account.as_str(),
+        day.date,
+        day.revision()
     )
-    .bind(day.account.as_str())
-    .bind(day.date)
-    .bind(day.revision())
     .fetch_optional(session)
     .await?;
-    Ok(digest)
+    Ok(digest.flatten())
 }
 
 // === impl DayKey ===

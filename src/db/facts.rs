@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use sqlx::postgres::PgConnection;
-use sqlx::{FromRow, query_as};
 
 use super::DbError;
 use crate::election::{FencingToken, LeaseName};
@@ -16,18 +15,6 @@ use crate::matching::BreakClass;
 use crate::run::plan::Step;
 use crate::telemetry::{AccountDayState, ClusterFacts, RunFacts};
 
-#[derive(FromRow)]
-struct Row {
-    asked_at: DateTime<Utc>,
-    token: Option<i64>,
-    last_success: Option<DateTime<Utc>>,
-    last_failure: Option<DateTime<Utc>>,
-    last_complete_date: Option<NaiveDate>,
-    last_duration_ms: Option<i64>,
-    oldest_break: Option<NaiveDate>,
-}
-
-#[derive(FromRow)]
 struct RunRow {
     business_date: NaiveDate,
     deadline: DateTime<Utc>,
@@ -37,65 +24,46 @@ struct RunRow {
     open: i64,
 }
 
-const FACTS: &str = "
-    SELECT clock_timestamp() AS asked_at,
-           (SELECT token FROM counterfoil.leader_term WHERE lease = $1) AS token,
-           (SELECT max(finished_at) FROM counterfoil.run WHERE status = 'complete') AS last_success,
-           (SELECT max(progress_at) FROM counterfoil.run WHERE status = 'failed') AS last_failure,
-           (SELECT max(business_date) FROM counterfoil.run WHERE status = 'complete') AS last_complete_date,
-           (SELECT (1000 * extract(epoch FROM finished_at - recorded_at))::bigint FROM counterfoil.run
-            WHERE status = 'complete' ORDER BY finished_at DESC LIMIT 1) AS last_duration_ms,
-           (SELECT min(b.first_seen) FROM counterfoil.break b JOIN (
-                SELECT DISTINCT ON (account) account, business_date, revision FROM counterfoil.account_day
-                WHERE status = 'closed' ORDER BY account, business_date DESC, revision DESC
-            ) d USING (account, business_date, revision)) AS oldest_break";
-
-/// The oldest run that is not done. An account-day with a manifest that is neither closed, failed nor skipped is at work.
-/// Steps are keyed by the date, with the revision and the pass behind it.
-const RUN: &str = "
-    SELECT r.business_date, r.deadline, r.recorded_at,
-           greatest(r.progress_at, (SELECT max(c.committed_at) FROM counterfoil.checkpoint c WHERE c.committed_at >= r.recorded_at))
-               AS last_progress,
-           (SELECT count(DISTINCT (c.account, c.step)) FROM counterfoil.checkpoint c
-            WHERE c.step = ANY($1) AND c.key LIKE r.business_date::text || '/%') AS steps_done,
-           (SELECT count(DISTINCT m.account) FROM counterfoil.manifest m
-            WHERE m.business_date = r.business_date AND NOT EXISTS (
-                SELECT FROM counterfoil.account_day d
-                WHERE (d.account, d.business_date, d.revision) = (m.account, m.business_date, m.revision)
-                  AND d.status IN ('closed', 'failed', 'skipped'))) AS open
-    FROM counterfoil.run r WHERE r.status IN ('due', 'incomplete', 'failed') ORDER BY r.business_date LIMIT 1";
-
-const ACCOUNTS: &str = "
-    SELECT status, count(*) FROM (
-        SELECT DISTINCT ON (account) status FROM counterfoil.account_day
-        WHERE business_date = $1 ORDER BY account, revision DESC
-    ) newest GROUP BY status";
-
-const BREAKS: &str = "
-    SELECT b.class, count(*) FROM counterfoil.break b JOIN (
-        SELECT DISTINCT ON (account) account, business_date, revision FROM counterfoil.account_day
-        WHERE status = 'closed' ORDER BY account, business_date DESC, revision DESC
-    ) d USING (account, business_date, revision) GROUP BY b.class";
-
 /// Reads them. `accounts` is how many the settings declare. Also gives the database's clock, as it stood meanwhile.
 pub async fn read(
     session: &mut PgConnection,
     lease: &LeaseName,
     accounts: u64,
 ) -> Result<(ClusterFacts, DateTime<Utc>), DbError> {
-    let row: Row = query_as(FACTS).bind(lease.as_str()).fetch_one(&mut *session).await?;
-    let steps: Vec<&str> = Step::OF_ACCOUNT_DAY.iter().map(|step| step.name()).collect();
-    let run: Option<RunRow> = query_as(RUN).bind(steps).fetch_optional(&mut *session).await?;
+    let row = sqlx::query!(
+        r#"SELECT clock_timestamp() AS "asked_at!",
+               (SELECT token FROM counterfoil.leader_term WHERE lease = $1) AS token,
+               (SELECT max(finished_at) FROM counterfoil.run WHERE status = 'complete') AS last_success,
+               (SELECT max(progress_at) FROM counterfoil.run WHERE status = 'failed') AS last_failure,
+               (SELECT max(business_date) FROM counterfoil.run WHERE status = 'complete') AS last_complete_date,
+               (SELECT (1000 * extract(epoch FROM finished_at - recorded_at))::bigint FROM counterfoil.run
+                WHERE status = 'complete' ORDER BY finished_at DESC LIMIT 1) AS last_duration_ms,
+               (SELECT min(b.first_seen) FROM counterfoil.break b JOIN (
+                    SELECT DISTINCT ON (account) account, business_date, revision FROM counterfoil.account_day
+                    WHERE status = 'closed' ORDER BY account, business_date DESC, revision DESC
+                ) d USING (account, business_date, revision)) AS oldest_break"#,
+        lease.as_str()
+    )
+    .fetch_one(&mut *session)
+    .await?;
+    let run = oldest_unfinished(&mut *session).await?;
     let pending_deadline = run.as_ref().map(|run| run.deadline.timestamp());
     let run = match run {
         Some(run) => Some(progress(session, &run, accounts).await?),
         None => None,
     };
-    let breaks: Vec<(String, i64)> = query_as(BREAKS).fetch_all(session).await?;
+    let breaks = sqlx::query!(
+        r#"SELECT b.class, count(*) AS "count!" FROM counterfoil.break b JOIN (
+            SELECT DISTINCT ON (account) account, business_date, revision FROM counterfoil.account_day
+            WHERE status = 'closed' ORDER BY account, business_date DESC, revision DESC
+        ) d USING (account, business_date, revision) GROUP BY b.class"#
+    )
+    .fetch_all(session)
+    .await?;
     let mut breaks_open = BTreeMap::new();
-    for (class, count) in breaks {
-        let class: BreakClass = serde_json::from_value(serde_json::Value::String(class))?;
-        breaks_open.insert(class, counted(count));
+    for open in breaks {
+        let class: BreakClass = serde_json::from_value(serde_json::Value::String(open.class))?;
+        breaks_open.insert(class, counted(open.count));
     }
     let facts = ClusterFacts {
         token: row.token.and_then(|token| FencingToken::new(counted(token))),
@@ -113,18 +81,51 @@ pub async fn read(
     Ok((facts, row.asked_at))
 }
 
+/// The oldest run that is not done. An account-day with a manifest that is neither closed, failed nor skipped is at work.
+/// Steps are keyed by the date, with the revision and the pass behind it.
+async fn oldest_unfinished(session: &mut PgConnection) -> Result<Option<RunRow>, DbError> {
+    let steps: Vec<&str> = Step::OF_ACCOUNT_DAY.iter().map(|step| step.name()).collect();
+    let run = sqlx::query_as!(
+        RunRow,
+        r#"SELECT r.business_date, r.deadline, r.recorded_at,
+               greatest(r.progress_at, (SELECT max(c.committed_at) FROM counterfoil.checkpoint c
+                                        WHERE c.committed_at >= r.recorded_at))
+                   AS "last_progress!",
+               (SELECT count(DISTINCT (c.account, c.step)) FROM counterfoil.checkpoint c
+                WHERE c.step = ANY($1) AND c.key LIKE r.business_date::text || '/%') AS "steps_done!",
+               (SELECT count(DISTINCT m.account) FROM counterfoil.manifest m
+                WHERE m.business_date = r.business_date AND NOT EXISTS (
+                    SELECT FROM counterfoil.account_day d
+                    WHERE (d.account, d.business_date, d.revision) = (m.account, m.business_date, m.revision)
+                      AND d.status IN ('closed', 'failed', 'skipped'))) AS "open!"
+        FROM counterfoil.run r WHERE r.status IN ('due', 'incomplete', 'failed') ORDER BY r.business_date LIMIT 1"#,
+        &steps as &[&str]
+    )
+    .fetch_optional(session)
+    .await?;
+    Ok(run)
+}
+
 async fn progress(session: &mut PgConnection, run: &RunRow, accounts: u64) -> Result<RunFacts, DbError> {
-    let states: Vec<(String, i64)> = query_as(ACCOUNTS).bind(run.business_date).fetch_all(session).await?;
+    let states = sqlx::query!(
+        r#"SELECT status, count(*) AS "count!" FROM (
+            SELECT DISTINCT ON (account) status FROM counterfoil.account_day
+            WHERE business_date = $1 ORDER BY account, revision DESC
+        ) newest GROUP BY status"#,
+        run.business_date
+    )
+    .fetch_all(session)
+    .await?;
     let mut by_state = BTreeMap::new();
-    for (status, count) in states {
-        let state = match status.as_str() {
+    for standing in states {
+        let state = match standing.status.as_str() {
             "waiting" => AccountDayState::Waiting,
             "closed" => AccountDayState::Closed,
             "failed" => AccountDayState::Failed,
             "skipped" => AccountDayState::Skipped,
             other => return Err(DbError::Value(format!("an account-day stands {other:?}"))),
         };
-        by_state.insert(state, counted(count));
+        by_state.insert(state, counted(standing.count));
     }
     let settled: u64 = by_state.values().sum();
     by_state.insert(AccountDayState::Open, accounts.saturating_sub(settled));

@@ -2,8 +2,6 @@
 
 use serde_json::Value;
 use sqlx::postgres::PgConnection;
-use sqlx::types::Json;
-use sqlx::{FromRow, query, query_as, query_scalar};
 
 use super::DbError;
 use crate::matching::Side;
@@ -34,7 +32,7 @@ pub struct FileVerdict {
 }
 
 /// What is known of a file.
-#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownFile {
     /// The name under which its content was first seen.
     pub name: String,
@@ -48,33 +46,36 @@ pub struct KnownFile {
 
 /// What is known of a content.
 pub async fn known(session: &mut PgConnection, sha256: &[u8; 32]) -> Result<Option<KnownFile>, DbError> {
-    let file = query_as("SELECT name, status, waiting, judged_by FROM counterfoil.source_file WHERE sha256 = $1")
-        .bind(sha256.as_slice())
-        .fetch_optional(session)
-        .await?;
+    let file = sqlx::query_as!(
+        KnownFile,
+        "SELECT name, status, waiting, judged_by FROM counterfoil.source_file WHERE sha256 = $1",
+        sha256.as_slice()
+    )
+    .fetch_optional(session)
+    .await?;
     Ok(file)
 }
 
 /// Stores a verdict, or replaces an earlier one of the same content.
 pub async fn store(session: &mut PgConnection, file: &FileVerdict) -> Result<(), DbError> {
-    query(
-        "INSERT INTO counterfoil.source_file \
-             (sha256, side, name, size, pinned, format, status, waiting, diagnostics, judged_by) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
-         ON CONFLICT (sha256) DO UPDATE SET format = excluded.format, status = excluded.status, \
-             waiting = excluded.waiting, diagnostics = excluded.diagnostics, judged_by = excluded.judged_by, \
+    sqlx::query!(
+        "INSERT INTO counterfoil.source_file
+             (sha256, side, name, size, pinned, format, status, waiting, diagnostics, judged_by)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+         ON CONFLICT (sha256) DO UPDATE SET format = excluded.format, status = excluded.status,
+             waiting = excluded.waiting, diagnostics = excluded.diagnostics, judged_by = excluded.judged_by,
              judged_at = clock_timestamp()",
+        file.sha256.as_slice(),
+        file.side.name(),
+        file.name.as_str(),
+        i64::try_from(file.size).unwrap_or(i64::MAX),
+        file.pinned.as_deref(),
+        file.format.as_deref(),
+        file.status,
+        file.waiting,
+        &file.diagnostics,
+        file.judged_by.as_str()
     )
-    .bind(file.sha256.as_slice())
-    .bind(file.side.name())
-    .bind(&file.name)
-    .bind(i64::try_from(file.size).unwrap_or(i64::MAX))
-    .bind(&file.pinned)
-    .bind(&file.format)
-    .bind(file.status)
-    .bind(file.waiting)
-    .bind(Json(&file.diagnostics))
-    .bind(&file.judged_by)
     .execute(session)
     .await?;
     Ok(())
@@ -82,18 +83,19 @@ pub async fn store(session: &mut PgConnection, file: &FileVerdict) -> Result<(),
 
 /// Keeps the bytes of a file of which something waits.
 pub async fn keep_bytes(session: &mut PgConnection, sha256: &[u8; 32], bytes: &[u8]) -> Result<(), DbError> {
-    query("INSERT INTO counterfoil.source_bytes (sha256, bytes) VALUES ($1, $2) ON CONFLICT DO NOTHING")
-        .bind(sha256.as_slice())
-        .bind(bytes)
-        .execute(session)
-        .await?;
+    sqlx::query!(
+        "INSERT INTO counterfoil.source_bytes (sha256, bytes) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+        sha256.as_slice(),
+        bytes
+    )
+    .execute(session)
+    .await?;
     Ok(())
 }
 
 /// The bytes of a file that waits.
 pub async fn bytes(session: &mut PgConnection, sha256: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
-    let bytes = query_scalar("SELECT bytes FROM counterfoil.source_bytes WHERE sha256 = $1")
-        .bind(sha256)
+    let bytes = sqlx::query_scalar!("SELECT bytes FROM counterfoil.source_bytes WHERE sha256 = $1", sha256)
         .fetch_optional(session)
         .await?;
     Ok(bytes)
@@ -102,22 +104,24 @@ pub async fn bytes(session: &mut PgConnection, sha256: &[u8]) -> Result<Option<V
 /// Nothing of these files waits any more, if nothing of them is held: then their bytes go.
 pub async fn settle(session: &mut PgConnection, files: &[Vec<u8>]) -> Result<(), DbError> {
     for sha256 in files {
-        let settled = query(
-            "UPDATE counterfoil.source_file f SET waiting = false WHERE f.sha256 = $1 AND f.waiting \
+        let settled = sqlx::query!(
+            "UPDATE counterfoil.source_file f SET waiting = false WHERE f.sha256 = $1 AND f.waiting
              AND NOT EXISTS (SELECT FROM counterfoil.statement s WHERE s.sha256 = $1 AND s.status = 'held')",
+            sha256
         )
-        .bind(sha256)
         .execute(&mut *session)
         .await?;
         if settled.rows_affected() > 0 {
-            query("DELETE FROM counterfoil.source_bytes WHERE sha256 = $1").bind(sha256).execute(&mut *session).await?;
+            sqlx::query!("DELETE FROM counterfoil.source_bytes WHERE sha256 = $1", sha256)
+                .execute(&mut *session)
+                .await?;
         }
     }
     Ok(())
 }
 
 /// A file that waits and was judged by others.
-#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingFile {
     /// SHA-256 of its bytes.
     pub sha256: Vec<u8>,
@@ -133,19 +137,20 @@ pub struct WaitingFile {
 
 /// A file that waits and was judged by others, if there is one: its accounts may have been declared since.
 pub async fn to_judge_again(session: &mut PgConnection, judged_by: &str) -> Result<Option<WaitingFile>, DbError> {
-    let file = query_as(
-        "SELECT f.sha256, f.side, f.name, f.pinned, b.bytes \
-         FROM counterfoil.source_file f JOIN counterfoil.source_bytes b USING (sha256) \
+    let file = sqlx::query_as!(
+        WaitingFile,
+        "SELECT f.sha256, f.side, f.name, f.pinned, b.bytes
+         FROM counterfoil.source_file f JOIN counterfoil.source_bytes b USING (sha256)
          WHERE f.waiting AND f.judged_by <> $1 ORDER BY f.name, f.sha256 LIMIT 1",
+        judged_by
     )
-    .bind(judged_by)
     .fetch_optional(session)
     .await?;
     Ok(file)
 }
 
 /// A file that was not taken, or not whole.
-#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotTaken {
     /// The name under which its content was first seen.
     pub name: String,
@@ -157,13 +162,14 @@ pub struct NotTaken {
 
 /// The files that were not taken, or not whole, newest first.
 pub async fn not_taken(session: &mut PgConnection, limit: i64) -> Result<Vec<NotTaken>, DbError> {
-    let files = query_as(
-        "SELECT name, status, \
-             (SELECT d ->> 'message' FROM jsonb_array_elements(diagnostics) WITH ORDINALITY AS f (d, place) \
-              ORDER BY d ->> 'severity' <> 'error', place LIMIT 1) AS why \
+    let files = sqlx::query_as!(
+        NotTaken,
+        "SELECT name, status,
+             (SELECT d ->> 'message' FROM jsonb_array_elements(diagnostics) WITH ORDINALITY AS f (d, place)
+              ORDER BY d ->> 'severity' <> 'error', place LIMIT 1) AS why
          FROM counterfoil.source_file WHERE status <> 'accepted' OR waiting ORDER BY judged_at DESC LIMIT $1",
+        limit
     )
-    .bind(limit)
     .fetch_all(session)
     .await?;
     Ok(files)

@@ -3,14 +3,13 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::postgres::PgConnection;
-use sqlx::{FromRow, query, query_as};
 
 use super::DbError;
 use crate::election::term::stored;
 use crate::election::{FencingToken, LeaseName};
 
 /// The installed term.
-#[derive(Debug, Clone, PartialEq, Eq, FromRow, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TermRow {
     /// The lease.
     pub lease: String,
@@ -25,7 +24,7 @@ pub struct TermRow {
 }
 
 /// One entry of the history.
-#[derive(Debug, Clone, PartialEq, Eq, FromRow, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EventRow {
     /// `term` spans a term; `candidacy`, `step_down`, `eviction`, `refusal` and `request` are points.
     pub kind: String,
@@ -48,7 +47,7 @@ pub struct EventRow {
 }
 
 /// What a replica last said of why it does not lead.
-#[derive(Debug, Clone, PartialEq, Eq, FromRow, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LastWord {
     /// Which replica.
     pub node: String,
@@ -60,11 +59,12 @@ pub struct LastWord {
 
 /// The installed term of a lease.
 pub async fn installed(session: &mut PgConnection, lease: &LeaseName) -> Result<Option<TermRow>, DbError> {
-    let term = query_as(
-        "SELECT lease, token, owner, regexp_replace(owner, ':[^:]*$', '') AS node, installed_at \
-         FROM counterfoil.leader_term WHERE lease = $1",
+    let term = sqlx::query_as!(
+        TermRow,
+        r#"SELECT lease, token, owner, regexp_replace(owner, ':[^:]*$', '') AS "node!", installed_at
+           FROM counterfoil.leader_term WHERE lease = $1"#,
+        lease.as_str()
     )
-    .bind(lease.as_str())
     .fetch_optional(session)
     .await?;
     Ok(term)
@@ -80,19 +80,20 @@ pub async fn history(
     terms_alone: bool,
     limit: i64,
 ) -> Result<Vec<EventRow>, DbError> {
-    let mut events: Vec<EventRow> = query_as(
-        "SELECT e.kind, e.token, e.owner, e.node, coalesce(last.reason, e.reason) AS reason, e.detail, e.trust_left_ms, \
-                e.started_at, e.ended_at \
-         FROM counterfoil.leadership_event e \
-         LEFT JOIN LATERAL ( \
-             SELECT s.reason FROM counterfoil.leadership_event s \
-             WHERE e.kind = 'term' AND s.lease = e.lease AND s.token = e.token AND s.owner = e.owner \
-               AND s.kind = 'step_down' ORDER BY s.id LIMIT 1) last ON true \
+    let mut events = sqlx::query_as!(
+        EventRow,
+        "SELECT e.kind, e.token, e.owner, e.node, coalesce(last.reason, e.reason) AS reason, e.detail, e.trust_left_ms,
+                e.started_at, e.ended_at
+         FROM counterfoil.leadership_event e
+         LEFT JOIN LATERAL (
+             SELECT s.reason FROM counterfoil.leadership_event s
+             WHERE e.kind = 'term' AND s.lease = e.lease AND s.token = e.token AND s.owner = e.owner
+               AND s.kind = 'step_down' ORDER BY s.id LIMIT 1) last ON true
          WHERE e.lease = $1 AND (e.kind = 'term' OR NOT $2) ORDER BY e.id DESC LIMIT $3",
+        lease.as_str(),
+        terms_alone,
+        limit
     )
-    .bind(lease.as_str())
-    .bind(terms_alone)
-    .bind(limit)
     .fetch_all(session)
     .await?;
     events.reverse();
@@ -102,16 +103,17 @@ pub async fn history(
 /// What each replica last wrote down of why it does not lead, since the installed term began. Empty while its leader has
 /// not stepped down: whether it lives is not known here.
 pub async fn last_words(session: &mut PgConnection, lease: &LeaseName) -> Result<Vec<LastWord>, DbError> {
-    let words = query_as(
-        "SELECT DISTINCT ON (e.node) e.node, e.reason, e.detail \
-         FROM counterfoil.leadership_event e LEFT JOIN counterfoil.leader_term t ON t.lease = e.lease \
-         WHERE e.lease = $1 AND e.kind IN ('step_down', 'candidacy') AND e.reason IS NOT NULL \
-           AND (t.lease IS NULL OR e.started_at >= t.installed_at AND EXISTS ( \
-               SELECT FROM counterfoil.leadership_event s \
-               WHERE s.lease = t.lease AND s.token = t.token AND s.owner = t.owner AND s.kind = 'step_down')) \
-         ORDER BY e.node, e.id DESC",
+    let words = sqlx::query_as!(
+        LastWord,
+        r#"SELECT DISTINCT ON (e.node) e.node, e.reason AS "reason!", e.detail
+           FROM counterfoil.leadership_event e LEFT JOIN counterfoil.leader_term t ON t.lease = e.lease
+           WHERE e.lease = $1 AND e.kind IN ('step_down', 'candidacy') AND e.reason IS NOT NULL
+             AND (t.lease IS NULL OR e.started_at >= t.installed_at AND EXISTS (
+                 SELECT FROM counterfoil.leadership_event s
+                 WHERE s.lease = t.lease AND s.token = t.token AND s.owner = t.owner AND s.kind = 'step_down'))
+           ORDER BY e.node, e.id DESC"#,
+        lease.as_str()
     )
-    .bind(lease.as_str())
     .fetch_all(session)
     .await?;
     Ok(words)
@@ -126,14 +128,14 @@ pub async fn ask_to_resign(
     actor: &str,
     why: Option<&str>,
 ) -> Result<(), DbError> {
-    query(
-        "INSERT INTO counterfoil.leadership_event (lease, kind, token, node, reason, detail) \
+    sqlx::query!(
+        "INSERT INTO counterfoil.leadership_event (lease, kind, token, node, reason, detail)
          VALUES ($1, 'request', $2, $3, 'resigned', $4)",
+        lease.as_str(),
+        stored(token),
+        actor,
+        why
     )
-    .bind(lease.as_str())
-    .bind(stored(token))
-    .bind(actor)
-    .bind(why)
     .execute(session)
     .await?;
     Ok(())
@@ -145,12 +147,12 @@ pub async fn is_asked_to_resign(
     lease: &LeaseName,
     token: FencingToken,
 ) -> Result<bool, sqlx::Error> {
-    sqlx::query_scalar(
-        "SELECT EXISTS (SELECT FROM counterfoil.leadership_event \
-         WHERE lease = $1 AND kind = 'request' AND reason = 'resigned' AND token = $2)",
+    sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM counterfoil.leadership_event
+           WHERE lease = $1 AND kind = 'request' AND reason = 'resigned' AND token = $2) AS "asked!""#,
+        lease.as_str(),
+        stored(token)
     )
-    .bind(lease.as_str())
-    .bind(stored(token))
     .fetch_one(session)
     .await
 }

@@ -6,7 +6,6 @@ use chrono::NaiveDate;
 use serde_json::Value;
 use sqlx::postgres::PgConnection;
 use sqlx::types::Json;
-use sqlx::{query, query_as};
 
 use super::copy::Copy;
 use super::{DayKey, DbError};
@@ -67,51 +66,57 @@ pub async fn store(session: &mut PgConnection, day: &DayKey<'_>, outcome: &Outco
 /// Loads an outcome as it was stored.
 pub async fn load(session: &mut PgConnection, day: &DayKey<'_>) -> Result<Outcome, DbError> {
     let mut legs: BTreeMap<String, (Vec<String>, Vec<String>)> = BTreeMap::new();
-    let rows: Vec<(String, String, String)> = query_as(
-        "SELECT match, side, line FROM counterfoil.match_leg \
+    let rows = sqlx::query!(
+        "SELECT match, side, line FROM counterfoil.match_leg
          WHERE account = $1 AND business_date = $2 AND revision = $3 ORDER BY match, side, place",
+        day.account.as_str(),
+        day.date,
+        day.revision()
     )
-    .bind(day.account.as_str())
-    .bind(day.date)
-    .bind(day.revision())
     .fetch_all(&mut *session)
     .await?;
-    for (id, side, line) in rows {
-        let of = legs.entry(id).or_default();
-        if side == Side::Bank.name() { of.0.push(line) } else { of.1.push(line) }
+    for leg in rows {
+        let of = legs.entry(leg.r#match).or_default();
+        if leg.side == Side::Bank.name() { of.0.push(leg.line) } else { of.1.push(leg.line) }
     }
-    let rows: Vec<(String, String, String, i64, Json<Explanation>)> = query_as(
-        "SELECT id, rule, status, difference, explanation FROM counterfoil.match \
-         WHERE account = $1 AND business_date = $2 AND revision = $3 ORDER BY place",
+    let rows = sqlx::query!(
+        r#"SELECT id, rule, status, difference, explanation AS "explanation: Json<Explanation>" FROM counterfoil.match
+           WHERE account = $1 AND business_date = $2 AND revision = $3 ORDER BY place"#,
+        day.account.as_str(),
+        day.date,
+        day.revision()
     )
-    .bind(day.account.as_str())
-    .bind(day.date)
-    .bind(day.revision())
     .fetch_all(&mut *session)
     .await?;
     let mut matches = Vec::with_capacity(rows.len());
-    for (id, rule, status, difference, Json(explanation)) in rows {
-        let (bank, book) = legs.remove(&id).unwrap_or_default();
-        let rule = serde_json::from_value(Value::String(rule))?;
-        let status = serde_json::from_value(Value::String(status))?;
-        matches.push(Match { id, rule, status, bank, book, difference, explanation });
+    for found in rows {
+        let (bank, book) = legs.remove(&found.id).unwrap_or_default();
+        matches.push(Match {
+            id: found.id,
+            rule: serde_json::from_value(Value::String(found.rule))?,
+            status: serde_json::from_value(Value::String(found.status))?,
+            bank,
+            book,
+            difference: found.difference,
+            explanation: found.explanation.0,
+        });
     }
-    let rows: Vec<(String, String, String, Option<Json<Nearest>>)> = query_as(
-        "SELECT side, line, class, nearest FROM counterfoil.residue \
-         WHERE account = $1 AND business_date = $2 AND revision = $3 ORDER BY place",
+    let rows = sqlx::query!(
+        r#"SELECT side, line, class, nearest AS "nearest: Json<Nearest>" FROM counterfoil.residue
+           WHERE account = $1 AND business_date = $2 AND revision = $3 ORDER BY place"#,
+        day.account.as_str(),
+        day.date,
+        day.revision()
     )
-    .bind(day.account.as_str())
-    .bind(day.date)
-    .bind(day.revision())
     .fetch_all(session)
     .await?;
     let mut residue = Vec::with_capacity(rows.len());
-    for (side, line, class, nearest) in rows {
+    for open in rows {
         residue.push(Residue {
-            side: serde_json::from_value(Value::String(side))?,
-            line,
-            class: serde_json::from_value(Value::String(class))?,
-            nearest: nearest.map(|Json(nearest)| nearest),
+            side: serde_json::from_value(Value::String(open.side))?,
+            line: open.line,
+            class: serde_json::from_value(Value::String(open.class))?,
+            nearest: open.nearest.map(|Json(nearest)| nearest),
         });
     }
     Ok(Outcome { matches, residue })
@@ -144,24 +149,24 @@ pub async fn consuming(
     withdrawn: &[&str],
     date: NaiveDate,
 ) -> Result<Released, DbError> {
-    let rows: Vec<(NaiveDate, i32, String, String, String)> = query_as(
-        "SELECT l.business_date, l.revision, l.match, l.side, l.line FROM counterfoil.match_leg l \
-         JOIN counterfoil.match_leg w USING (account, business_date, revision, match) \
-         JOIN counterfoil.match m \
-           ON m.account = l.account AND m.business_date = l.business_date AND m.revision = l.revision AND m.id = l.match \
-         WHERE w.account = $1 AND w.side = 'book' AND w.line = ANY($2) AND l.business_date < $3 \
+    let rows = sqlx::query!(
+        "SELECT l.business_date, l.revision, l.match, l.side, l.line FROM counterfoil.match_leg l
+         JOIN counterfoil.match_leg w USING (account, business_date, revision, match)
+         JOIN counterfoil.match m
+           ON (m.account, m.business_date, m.revision, m.id) = (l.account, l.business_date, l.revision, l.match)
+         WHERE w.account = $1 AND w.side = 'book' AND w.line = ANY($2) AND l.business_date < $3
            AND (w.consumes AND l.consumes OR m.undone_by = $3)",
+        account.as_str(),
+        withdrawn as &[&str],
+        date
     )
-    .bind(account.as_str())
-    .bind(withdrawn)
-    .bind(date)
     .fetch_all(session)
     .await?;
     let mut released = Released::default();
-    for (date, revision, id, side, line) in rows {
-        released.matches.insert(Undone { date, revision, id });
-        let of = if side == Side::Bank.name() { &mut released.bank } else { &mut released.book };
-        of.insert(line);
+    for leg in rows {
+        released.matches.insert(Undone { date: leg.business_date, revision: leg.revision, id: leg.r#match });
+        let of = if leg.side == Side::Bank.name() { &mut released.bank } else { &mut released.book };
+        of.insert(leg.line);
     }
     Ok(released)
 }
@@ -174,25 +179,25 @@ pub async fn undo(
     date: NaiveDate,
 ) -> Result<(), DbError> {
     for undone in &released.matches {
-        query(
-            "UPDATE counterfoil.match_leg SET consumes = false \
+        sqlx::query!(
+            "UPDATE counterfoil.match_leg SET consumes = false
              WHERE account = $1 AND business_date = $2 AND revision = $3 AND match = $4",
+            account.as_str(),
+            undone.date,
+            undone.revision,
+            undone.id.as_str()
         )
-        .bind(account.as_str())
-        .bind(undone.date)
-        .bind(undone.revision)
-        .bind(&undone.id)
         .execute(&mut *session)
         .await?;
-        query(
-            "UPDATE counterfoil.match SET status = 'undone', undone_by = $5 \
+        sqlx::query!(
+            "UPDATE counterfoil.match SET status = 'undone', undone_by = $5
              WHERE account = $1 AND business_date = $2 AND revision = $3 AND id = $4",
+            account.as_str(),
+            undone.date,
+            undone.revision,
+            undone.id.as_str(),
+            date
         )
-        .bind(account.as_str())
-        .bind(undone.date)
-        .bind(undone.revision)
-        .bind(&undone.id)
-        .bind(date)
         .execute(&mut *session)
         .await?;
     }
@@ -210,37 +215,39 @@ pub async fn first_seen(
     released: &Released,
     book_seq: i64,
 ) -> Result<(Seen, Seen), DbError> {
+    let bank_ids: Vec<&str> = released.bank.iter().map(String::as_str).collect();
+    let book_ids: Vec<&str> = released.book.iter().map(String::as_str).collect();
     // A day takes late what lies on or before the closed day that it goes on from.
-    let bank: Vec<(String, NaiveDate, bool)> = query_as(
-        "SELECT DISTINCT ON (l.id) l.id, m.business_date, coalesce(l.ledger_day <= m.previous, false) \
-         FROM counterfoil.bank_line l JOIN counterfoil.manifest m ON m.account = l.account \
-         JOIN counterfoil.account_day d \
-           ON d.account = m.account AND d.business_date = m.business_date AND d.revision = m.revision \
-         WHERE l.account = $1 AND l.id = ANY($2) AND d.status = 'closed' \
-           AND l.seq <= m.bank_seq AND l.ledger_day <= m.business_date \
-         ORDER BY l.id, m.business_date",
+    let bank = sqlx::query!(
+        r#"SELECT DISTINCT ON (l.id) l.id, m.business_date, coalesce(l.ledger_day <= m.previous, false) AS "late!"
+           FROM counterfoil.bank_line l JOIN counterfoil.manifest m ON m.account = l.account
+           JOIN counterfoil.account_day d
+             ON d.account = m.account AND d.business_date = m.business_date AND d.revision = m.revision
+           WHERE l.account = $1 AND l.id = ANY($2) AND d.status = 'closed'
+             AND l.seq <= m.bank_seq AND l.ledger_day <= m.business_date
+           ORDER BY l.id, m.business_date"#,
+        account.as_str(),
+        &bank_ids as &[&str]
     )
-    .bind(account.as_str())
-    .bind(released.bank.iter().map(String::as_str).collect::<Vec<_>>())
     .fetch_all(&mut *session)
     .await?;
-    let book: Vec<(String, NaiveDate, bool)> = query_as(
-        "SELECT DISTINCT ON (l.id) l.id, m.business_date, coalesce(l.date <= m.previous, false) \
-         FROM counterfoil.book_line l JOIN counterfoil.manifest m ON m.account = l.account \
-         JOIN counterfoil.account_day d \
-           ON d.account = m.account AND d.business_date = m.business_date AND d.revision = m.revision \
-         WHERE l.account = $1 AND l.id = ANY($2) AND d.status = 'closed' \
-           AND l.seq <= m.book_seq AND l.date <= m.business_date AND l.seq <= $3 \
-         ORDER BY l.id, l.revision DESC, m.business_date",
+    let book = sqlx::query!(
+        r#"SELECT DISTINCT ON (l.id) l.id, m.business_date, coalesce(l.date <= m.previous, false) AS "late!"
+           FROM counterfoil.book_line l JOIN counterfoil.manifest m ON m.account = l.account
+           JOIN counterfoil.account_day d
+             ON d.account = m.account AND d.business_date = m.business_date AND d.revision = m.revision
+           WHERE l.account = $1 AND l.id = ANY($2) AND d.status = 'closed'
+             AND l.seq <= m.book_seq AND l.date <= m.business_date AND l.seq <= $3
+           ORDER BY l.id, l.revision DESC, m.business_date"#,
+        account.as_str(),
+        &book_ids as &[&str],
+        book_seq
     )
-    .bind(account.as_str())
-    .bind(released.book.iter().map(String::as_str).collect::<Vec<_>>())
-    .bind(book_seq)
     .fetch_all(session)
     .await?;
-    let index =
-        |rows: Vec<(String, NaiveDate, bool)>| rows.into_iter().map(|(id, seen, late)| (id, (seen, late))).collect();
-    Ok((index(bank), index(book)))
+    let bank = bank.into_iter().map(|line| (line.id, (line.business_date, line.late))).collect();
+    let book = book.into_iter().map(|entry| (entry.id, (entry.business_date, entry.late))).collect();
+    Ok((bank, book))
 }
 
 /// What changed, as the day's computation needs it.

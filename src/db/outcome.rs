@@ -6,7 +6,6 @@ use chrono::NaiveDate;
 use serde_json::Value;
 use sqlx::postgres::PgConnection;
 use sqlx::types::Json;
-use sqlx::{FromRow, query_as};
 
 use super::stored::StoredStanding;
 use super::{DayKey, DbError, bank, books, matches};
@@ -17,7 +16,7 @@ use crate::proof::Proof;
 use crate::report::{AccountOutcome, Break, Lines};
 
 /// A row of a closed day's breaks.
-#[derive(Debug, Clone, FromRow)]
+#[derive(Debug, Clone)]
 pub struct BreakRow {
     /// The account.
     pub account: String,
@@ -45,7 +44,6 @@ pub struct BreakRow {
     pub nearest: Option<Json<Nearest>>,
 }
 
-#[derive(FromRow)]
 struct ProofRow {
     id: String,
     scope: String,
@@ -75,15 +73,16 @@ pub async fn breaks(
     date: NaiveDate,
     revision: i32,
 ) -> Result<Vec<BreakRow>, DbError> {
-    let rows = query_as(
-        "SELECT b.account, b.business_date, d.currency, b.side, b.line, b.class, b.minor, b.age, b.bucket, b.first_seen, \
-                b.late, b.nearest \
-         FROM counterfoil.break b JOIN counterfoil.account_day d USING (account, business_date, revision) \
-         WHERE b.account = $1 AND b.business_date = $2 AND b.revision = $3 ORDER BY b.place",
+    let rows = sqlx::query_as!(
+        BreakRow,
+        r#"SELECT b.account, b.business_date, d.currency, b.side, b.line, b.class, b.minor, b.age, b.bucket,
+                  b.first_seen, b.late, b.nearest AS "nearest: Json<Nearest>"
+           FROM counterfoil.break b JOIN counterfoil.account_day d USING (account, business_date, revision)
+           WHERE b.account = $1 AND b.business_date = $2 AND b.revision = $3 ORDER BY b.place"#,
+        account,
+        date,
+        revision
     )
-    .bind(account)
-    .bind(date)
-    .bind(revision)
     .fetch_all(session)
     .await?;
     Ok(rows)
@@ -96,19 +95,20 @@ pub async fn open(
     account: Option<&str>,
     date: Option<NaiveDate>,
 ) -> Result<Vec<BreakRow>, DbError> {
-    let rows = query_as(
-        "WITH day AS (SELECT DISTINCT ON (account) account, business_date, revision, currency \
-                      FROM counterfoil.account_day \
-                      WHERE status = 'closed' AND ($1::text IS NULL OR account = $1) \
-                        AND ($2::date IS NULL OR business_date = $2) \
-                      ORDER BY account, business_date DESC, revision DESC) \
-         SELECT b.account, b.business_date, day.currency, b.side, b.line, b.class, b.minor, b.age, b.bucket, \
-                b.first_seen, b.late, b.nearest \
-         FROM counterfoil.break b JOIN day USING (account, business_date, revision) \
-         ORDER BY b.age DESC, abs(b.minor::numeric) DESC, b.account, b.place",
+    let rows = sqlx::query_as!(
+        BreakRow,
+        r#"WITH day AS (SELECT DISTINCT ON (account) account, business_date, revision, currency
+                        FROM counterfoil.account_day
+                        WHERE status = 'closed' AND ($1::text IS NULL OR account = $1)
+                          AND ($2::date IS NULL OR business_date = $2)
+                        ORDER BY account, business_date DESC, revision DESC)
+           SELECT b.account, b.business_date, day.currency, b.side, b.line, b.class, b.minor, b.age, b.bucket,
+                  b.first_seen, b.late, b.nearest AS "nearest: Json<Nearest>"
+           FROM counterfoil.break b JOIN day USING (account, business_date, revision)
+           ORDER BY b.age DESC, abs(b.minor::numeric) DESC, b.account, b.place"#,
+        account,
+        date
     )
-    .bind(account)
-    .bind(date)
     .fetch_all(session)
     .await?;
     Ok(rows)
@@ -120,18 +120,21 @@ pub async fn load(
     account: &Account,
     day: &DayKey<'_>,
 ) -> Result<Option<AccountOutcome>, DbError> {
-    let closed: Option<(String, Json<StoredStanding>, i64, i64)> = query_as(
-        "SELECT d.rule_set, d.standing, m.bank_seq, m.book_seq FROM counterfoil.account_day d \
-         JOIN counterfoil.manifest m USING (account, business_date, revision) \
-         WHERE d.account = $1 AND d.business_date = $2 AND d.revision = $3 AND d.status = 'closed' \
-         ORDER BY m.pass DESC LIMIT 1",
+    // Both are there: the table wants them of a closed day.
+    let closed = sqlx::query!(
+        r#"SELECT d.rule_set AS "rule_set!", d.standing AS "standing!: Json<StoredStanding>", m.book_seq
+           FROM counterfoil.account_day d
+           JOIN counterfoil.manifest m USING (account, business_date, revision)
+           WHERE d.account = $1 AND d.business_date = $2 AND d.revision = $3 AND d.status = 'closed'
+           ORDER BY m.pass DESC LIMIT 1"#,
+        day.account.as_str(),
+        day.date,
+        day.revision()
     )
-    .bind(day.account.as_str())
-    .bind(day.date)
-    .bind(day.revision())
     .fetch_optional(&mut *session)
     .await?;
-    let Some((rule_set, Json(standing), _, book_seq)) = closed else { return Ok(None) };
+    let Some(closed) = closed else { return Ok(None) };
+    let (rule_set, Json(standing), book_seq) = (closed.rule_set, closed.standing, closed.book_seq);
     let currency = account.currency;
     let found = matches::load(&mut *session, day).await?;
     let mut breaks = Vec::new();
@@ -150,13 +153,14 @@ pub async fn load(
             nearest: row.nearest.map(|Json(nearest)| nearest),
         });
     }
-    let proofs: Vec<ProofRow> = query_as(
-        "SELECT id, scope, status, left_side, right_side, difference FROM counterfoil.proof \
+    let proofs = sqlx::query_as!(
+        ProofRow,
+        "SELECT id, scope, status, left_side, right_side, difference FROM counterfoil.proof
          WHERE account = $1 AND business_date = $2 AND revision = $3 ORDER BY place",
+        day.account.as_str(),
+        day.date,
+        day.revision()
     )
-    .bind(day.account.as_str())
-    .bind(day.date)
-    .bind(day.revision())
     .fetch_all(&mut *session)
     .await?;
     let proofs = proofs.into_iter().map(ProofRow::read).collect::<Result<Vec<_>, _>>()?;

@@ -2,20 +2,20 @@
 
 use chrono::NaiveDate;
 use sqlx::postgres::PgConnection;
-use sqlx::{query, query_as, query_scalar};
 
 use super::{DayKey, DbError};
 
 /// Stores a report of an account-day.
 pub async fn store(session: &mut PgConnection, day: &DayKey<'_>, extension: &str, bytes: &[u8]) -> Result<(), DbError> {
-    query(
-        "INSERT INTO counterfoil.report (account, business_date, revision, extension, bytes) VALUES ($1, $2, $3, $4, $5)",
+    sqlx::query!(
+        "INSERT INTO counterfoil.report (account, business_date, revision, extension, bytes)
+         VALUES ($1, $2, $3, $4, $5)",
+        day.account.as_str(),
+        day.date,
+        day.revision(),
+        extension,
+        bytes
     )
-    .bind(day.account.as_str())
-    .bind(day.date)
-    .bind(day.revision())
-    .bind(extension)
-    .bind(bytes)
     .execute(session)
     .await?;
     Ok(())
@@ -28,14 +28,14 @@ pub async fn store_summary(
     extension: &str,
     bytes: &[u8],
 ) -> Result<bool, DbError> {
-    let stored = query(
-        "INSERT INTO counterfoil.summary AS s (business_date, extension, bytes) VALUES ($1, $2, $3) \
-         ON CONFLICT (business_date, extension) DO UPDATE SET bytes = excluded.bytes, changed_at = clock_timestamp() \
+    let stored = sqlx::query!(
+        "INSERT INTO counterfoil.summary AS s (business_date, extension, bytes) VALUES ($1, $2, $3)
+         ON CONFLICT (business_date, extension) DO UPDATE SET bytes = excluded.bytes, changed_at = clock_timestamp()
          WHERE s.bytes <> excluded.bytes",
+        date,
+        extension,
+        bytes
     )
-    .bind(date)
-    .bind(extension)
-    .bind(bytes)
     .execute(session)
     .await?;
     Ok(stored.rows_affected() > 0)
@@ -43,16 +43,17 @@ pub async fn store_summary(
 
 /// Everything of a date that belongs into the outbox: name below it, and bytes.
 pub async fn of_date(session: &mut PgConnection, date: NaiveDate) -> Result<Vec<(String, Vec<u8>)>, DbError> {
-    let files = query_as(
-        "SELECT format('%s/%s/r%s.%s', business_date, account, revision, extension), bytes FROM counterfoil.report \
-         WHERE business_date = $1 \
-         UNION ALL SELECT format('%s/summary.%s', business_date, extension), bytes FROM counterfoil.summary \
-         WHERE business_date = $1 ORDER BY 1",
+    let files = sqlx::query!(
+        r#"SELECT format('%s/%s/r%s.%s', business_date, account, revision, extension) AS "name!", bytes AS "bytes!"
+           FROM counterfoil.report
+           WHERE business_date = $1
+           UNION ALL SELECT format('%s/summary.%s', business_date, extension), bytes FROM counterfoil.summary
+           WHERE business_date = $1 ORDER BY 1"#,
+        date
     )
-    .bind(date)
     .fetch_all(session)
     .await?;
-    Ok(files)
+    Ok(files.into_iter().map(|file| (file.name, file.bytes)).collect())
 }
 
 /// A report of an account's date: of its newest revision, or of the one named.
@@ -63,14 +64,14 @@ pub async fn find(
     revision: Option<u32>,
     extension: &str,
 ) -> Result<Option<Vec<u8>>, DbError> {
-    let bytes = query_scalar(
-        "SELECT bytes FROM counterfoil.report WHERE account = $1 AND business_date = $2 AND extension = $3 \
+    let bytes = sqlx::query_scalar!(
+        "SELECT bytes FROM counterfoil.report WHERE account = $1 AND business_date = $2 AND extension = $3
          AND ($4::integer IS NULL OR revision = $4) ORDER BY revision DESC LIMIT 1",
+        account,
+        date,
+        extension,
+        revision.and_then(|revision| i32::try_from(revision).ok())
     )
-    .bind(account)
-    .bind(date)
-    .bind(extension)
-    .bind(revision.and_then(|revision| i32::try_from(revision).ok()))
     .fetch_optional(session)
     .await?;
     Ok(bytes)
@@ -78,10 +79,12 @@ pub async fn find(
 
 /// A run's summary.
 pub async fn summary(session: &mut PgConnection, date: NaiveDate, extension: &str) -> Result<Option<Vec<u8>>, DbError> {
-    let bytes = query_scalar("SELECT bytes FROM counterfoil.summary WHERE business_date = $1 AND extension = $2")
-        .bind(date)
-        .bind(extension)
-        .fetch_optional(session)
-        .await?;
+    let bytes = sqlx::query_scalar!(
+        "SELECT bytes FROM counterfoil.summary WHERE business_date = $1 AND extension = $2",
+        date,
+        extension
+    )
+    .fetch_optional(session)
+    .await?;
     Ok(bytes)
 }

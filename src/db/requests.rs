@@ -2,13 +2,12 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::postgres::PgConnection;
-use sqlx::{FromRow, query, query_as};
 use uuid::Uuid;
 
 use super::DbError;
 
 /// Somebody asks for a date.
-#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRequest {
     /// Its id, made by who asks.
     pub id: Uuid,
@@ -27,7 +26,7 @@ pub struct RunRequest {
 }
 
 /// The leader's answer.
-#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunAnswer {
     /// Will it be done?
     pub accepted: bool,
@@ -40,7 +39,7 @@ pub struct RunAnswer {
 }
 
 /// The planner rests, or works again.
-#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pause {
     /// Does it rest?
     pub paused: bool,
@@ -54,16 +53,16 @@ pub struct Pause {
 
 /// Asks.
 pub async fn ask(session: &mut PgConnection, request: &RunRequest) -> Result<(), DbError> {
-    query(
-        "INSERT INTO counterfoil.run_request (id, business_date, reopen, skip_account, reason, actor) \
+    sqlx::query!(
+        "INSERT INTO counterfoil.run_request (id, business_date, reopen, skip_account, reason, actor)
          VALUES ($1, $2, $3, $4, $5, $6)",
+        request.id,
+        request.business_date,
+        request.reopen,
+        request.skip_account.as_deref(),
+        request.reason.as_deref(),
+        request.actor.as_str()
     )
-    .bind(request.id)
-    .bind(request.business_date)
-    .bind(request.reopen)
-    .bind(&request.skip_account)
-    .bind(&request.reason)
-    .bind(&request.actor)
     .execute(session)
     .await?;
     Ok(())
@@ -71,9 +70,10 @@ pub async fn ask(session: &mut PgConnection, request: &RunRequest) -> Result<(),
 
 /// What was asked and not answered, oldest first.
 pub async fn unanswered(session: &mut PgConnection) -> Result<Vec<RunRequest>, DbError> {
-    let requests = query_as(
-        "SELECT id, business_date, reopen, skip_account, reason, actor, asked_at FROM counterfoil.run_request r \
-         WHERE NOT EXISTS (SELECT FROM counterfoil.run_answer a WHERE a.request = r.id) ORDER BY asked_at, id",
+    let requests = sqlx::query_as!(
+        RunRequest,
+        "SELECT id, business_date, reopen, skip_account, reason, actor, asked_at FROM counterfoil.run_request r
+         WHERE NOT EXISTS (SELECT FROM counterfoil.run_answer a WHERE a.request = r.id) ORDER BY asked_at, id"
     )
     .fetch_all(session)
     .await?;
@@ -82,12 +82,12 @@ pub async fn unanswered(session: &mut PgConnection) -> Result<Vec<RunRequest>, D
 
 /// Answers. A request that has an answer keeps it.
 pub async fn answer(session: &mut PgConnection, request: Uuid, accepted: bool, message: &str) -> Result<bool, DbError> {
-    let answered = query(
+    let answered = sqlx::query!(
         "INSERT INTO counterfoil.run_answer (request, accepted, message) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+        request,
+        accepted,
+        message
     )
-    .bind(request)
-    .bind(accepted)
-    .bind(message)
     .execute(session)
     .await?;
     Ok(answered.rows_affected() > 0)
@@ -95,21 +95,23 @@ pub async fn answer(session: &mut PgConnection, request: Uuid, accepted: bool, m
 
 /// The answer to a request, once there is one.
 pub async fn answer_to(session: &mut PgConnection, request: Uuid) -> Result<Option<RunAnswer>, DbError> {
-    let answer =
-        query_as("SELECT accepted, message, token, answered_at FROM counterfoil.run_answer WHERE request = $1")
-            .bind(request)
-            .fetch_optional(session)
-            .await?;
+    let answer = sqlx::query_as!(
+        RunAnswer,
+        "SELECT accepted, message, token, answered_at FROM counterfoil.run_answer WHERE request = $1",
+        request
+    )
+    .fetch_optional(session)
+    .await?;
     Ok(answer)
 }
 
 /// When a date was last asked for with success.
 pub async fn last_accepted(session: &mut PgConnection, date: NaiveDate) -> Result<Option<DateTime<Utc>>, DbError> {
-    let at = sqlx::query_scalar(
-        "SELECT max(a.answered_at) FROM counterfoil.run_request r JOIN counterfoil.run_answer a ON a.request = r.id \
+    let at = sqlx::query_scalar!(
+        "SELECT max(a.answered_at) FROM counterfoil.run_request r JOIN counterfoil.run_answer a ON a.request = r.id
          WHERE r.business_date = $1 AND a.accepted",
+        date
     )
-    .bind(date)
     .fetch_one(session)
     .await?;
     Ok(at)
@@ -117,9 +119,12 @@ pub async fn last_accepted(session: &mut PgConnection, date: NaiveDate) -> Resul
 
 /// Whether the planner rests: the newest word counts.
 pub async fn pause(session: &mut PgConnection) -> Result<Option<Pause>, DbError> {
-    let pause = query_as("SELECT paused, reason, actor, at FROM counterfoil.planner_pause ORDER BY id DESC LIMIT 1")
-        .fetch_optional(session)
-        .await?;
+    let pause = sqlx::query_as!(
+        Pause,
+        "SELECT paused, reason, actor, at FROM counterfoil.planner_pause ORDER BY id DESC LIMIT 1"
+    )
+    .fetch_optional(session)
+    .await?;
     Ok(pause)
 }
 
@@ -130,11 +135,13 @@ pub async fn set_pause(
     reason: Option<&str>,
     actor: &str,
 ) -> Result<(), DbError> {
-    query("INSERT INTO counterfoil.planner_pause (paused, reason, actor) VALUES ($1, $2, $3)")
-        .bind(paused)
-        .bind(reason)
-        .bind(actor)
-        .execute(session)
-        .await?;
+    sqlx::query!(
+        "INSERT INTO counterfoil.planner_pause (paused, reason, actor) VALUES ($1, $2, $3)",
+        paused,
+        reason,
+        actor
+    )
+    .execute(session)
+    .await?;
     Ok(())
 }

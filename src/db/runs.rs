@@ -2,13 +2,12 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::postgres::PgConnection;
-use sqlx::{FromRow, query, query_as, query_scalar};
 
 use super::DbError;
 use crate::schedule::planner::{Ledger, Occurrence, Plan};
 
 /// A run, as the ledger has it.
-#[derive(Debug, Clone, PartialEq, Eq, FromRow)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
     /// The business date.
     pub business_date: NaiveDate,
@@ -41,19 +40,29 @@ pub struct Recorded {
     pub already: u64,
 }
 
-const RUN: &str = "SELECT business_date, origin, status, reason, due, deadline, digest, recorded_at, finished_at \
-                   FROM counterfoil.run ";
+/// A query for whole rows of the ledger: what stands behind the table's name, and its arguments.
+macro_rules! runs {
+    ($clauses:literal $(, $argument:expr)*) => {
+        sqlx::query_as!(
+            RunRow,
+            "SELECT business_date, origin, status, reason, due, deadline, digest, recorded_at, finished_at \
+             FROM counterfoil.run " + $clauses
+            $(, $argument)*
+        )
+    };
+}
 
 /// What the planner must know.
 pub async fn ledger(session: &mut PgConnection) -> Result<Ledger, DbError> {
-    let planned_through: Option<NaiveDate> =
-        query_scalar("SELECT max(business_date) FROM counterfoil.run WHERE origin = 'planned'")
+    let planned_through =
+        sqlx::query_scalar!("SELECT max(business_date) FROM counterfoil.run WHERE origin = 'planned'")
             .fetch_one(&mut *session)
             .await?;
-    let asked: Vec<NaiveDate> = query_scalar(
-        "SELECT business_date FROM counterfoil.run WHERE origin = 'asked' AND business_date > coalesce($1, '-infinity')",
+    let asked = sqlx::query_scalar!(
+        "SELECT business_date FROM counterfoil.run
+         WHERE origin = 'asked' AND business_date > coalesce($1::date, '-infinity')",
+        planned_through
     )
-    .bind(planned_through)
     .fetch_all(session)
     .await?;
     Ok(Ledger { planned_through, asked: asked.into_iter().collect() })
@@ -78,11 +87,11 @@ pub async fn record_asked(session: &mut PgConnection, occurrence: &Occurrence) -
     if insert(&mut *session, occurrence, "asked", "due", None).await? {
         return Ok(true);
     }
-    let revived = query(
-        "UPDATE counterfoil.run SET status = 'due', reason = NULL, progress_at = clock_timestamp() \
+    let revived = sqlx::query!(
+        "UPDATE counterfoil.run SET status = 'due', reason = NULL, progress_at = clock_timestamp()
          WHERE business_date = $1 AND status = 'skipped'",
+        occurrence.business_date
     )
-    .bind(occurrence.business_date)
     .execute(session)
     .await?;
     Ok(revived.rows_affected() > 0)
@@ -95,16 +104,16 @@ async fn insert(
     status: &str,
     reason: Option<&str>,
 ) -> Result<bool, DbError> {
-    let inserted = query(
-        "INSERT INTO counterfoil.run (business_date, origin, status, reason, due, deadline) \
+    let inserted = sqlx::query!(
+        "INSERT INTO counterfoil.run (business_date, origin, status, reason, due, deadline)
          VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (business_date) DO NOTHING",
+        occurrence.business_date,
+        origin,
+        status,
+        reason,
+        occurrence.due,
+        occurrence.deadline
     )
-    .bind(occurrence.business_date)
-    .bind(origin)
-    .bind(status)
-    .bind(reason)
-    .bind(occurrence.due)
-    .bind(occurrence.deadline)
     .execute(session)
     .await?;
     Ok(inserted.rows_affected() > 0)
@@ -112,20 +121,19 @@ async fn insert(
 
 /// Runs that are not done: oldest first.
 pub async fn unfinished(session: &mut PgConnection) -> Result<Vec<RunRow>, DbError> {
-    let statement = format!("{RUN} WHERE status IN ('due', 'incomplete', 'failed') ORDER BY business_date");
-    Ok(query_as(sqlx::AssertSqlSafe(statement)).fetch_all(session).await?)
+    let runs =
+        runs!("WHERE status IN ('due', 'incomplete', 'failed') ORDER BY business_date").fetch_all(session).await?;
+    Ok(runs)
 }
 
 /// The newest runs, newest first.
 pub async fn newest(session: &mut PgConnection, limit: i64) -> Result<Vec<RunRow>, DbError> {
-    let statement = format!("{RUN} ORDER BY business_date DESC LIMIT $1");
-    Ok(query_as(sqlx::AssertSqlSafe(statement)).bind(limit).fetch_all(session).await?)
+    Ok(runs!("ORDER BY business_date DESC LIMIT $1", limit).fetch_all(session).await?)
 }
 
 /// One run.
 pub async fn find(session: &mut PgConnection, date: NaiveDate) -> Result<Option<RunRow>, DbError> {
-    let statement = format!("{RUN} WHERE business_date = $1");
-    Ok(query_as(sqlx::AssertSqlSafe(statement)).bind(date).fetch_optional(session).await?)
+    Ok(runs!("WHERE business_date = $1", date).fetch_optional(session).await?)
 }
 
 /// Sets how a run stands. What stands so already is left alone.
@@ -135,14 +143,14 @@ pub async fn set_status(
     status: &str,
     digest: Option<&str>,
 ) -> Result<bool, DbError> {
-    let set = query(
-        "UPDATE counterfoil.run SET status = $2, digest = $3, progress_at = clock_timestamp(), \
-             finished_at = CASE WHEN $2 = 'complete' THEN clock_timestamp() END \
+    let set = sqlx::query!(
+        "UPDATE counterfoil.run SET status = $2, digest = $3, progress_at = clock_timestamp(),
+             finished_at = CASE WHEN $2 = 'complete' THEN clock_timestamp() END
          WHERE business_date = $1 AND (status, digest) IS DISTINCT FROM ($2, $3)",
+        date,
+        status,
+        digest
     )
-    .bind(date)
-    .bind(status)
-    .bind(digest)
     .execute(session)
     .await?;
     Ok(set.rows_affected() > 0)

@@ -99,7 +99,7 @@ pub async fn migrate(owner: &Connector, worker_login: Option<&str>) -> Result<i6
 /// What belongs to the database and the server rather than to the schema, and so is not in a migration: a database that
 /// was restored or copied under another name lost it. Called by [`migrate`] each time.
 pub(crate) async fn secure(session: &mut PgConnection, worker_login: Option<&str>) -> Result<(), SchemaError> {
-    let database: String = sqlx::query_scalar("SELECT quote_ident(current_database())")
+    let database = sqlx::query_scalar!(r#"SELECT quote_ident(current_database()) AS "name!""#)
         .fetch_one(&mut *session)
         .await
         .map_err(SchemaError::Sql)?;
@@ -111,16 +111,17 @@ pub(crate) async fn secure(session: &mut PgConnection, worker_login: Option<&str
     );
     run(session, statements).await?;
     let Some(login) = worker_login else { return Ok(()) };
-    let known: Option<(String, bool, bool)> = sqlx::query_as(
-        "SELECT quote_ident(rolname), pg_has_role(oid, current_user, 'MEMBER'), pg_has_role(oid, $2, 'MEMBER') \
-         FROM pg_roles WHERE rolname = $1",
+    let known = sqlx::query!(
+        r#"SELECT quote_ident(rolname) AS "quoted!", pg_has_role(oid, current_user, 'MEMBER') AS "owns!",
+                  pg_has_role(oid, $2, 'MEMBER') AS "member!"
+           FROM pg_roles WHERE rolname = $1"#,
+        login,
+        WORKER_ROLE
     )
-    .bind(login)
-    .bind(WORKER_ROLE)
     .fetch_optional(&mut *session)
     .await
     .map_err(SchemaError::Sql)?;
-    match known {
+    match known.map(|login| (login.quoted, login.owns, login.member)) {
         None => Err(SchemaError::Login(format!(
             "postgres.url logs in as {login:?}, which is no role of this server: create it (CREATE ROLE … LOGIN PASSWORD …), then run `counterfoil migrate` again"
         ))),
@@ -149,6 +150,7 @@ async fn run(session: &mut PgConnection, statements: String) -> Result<(), Schem
 
 /// Whether the database has exactly this binary's migrations.
 pub async fn check(session: &mut PgConnection) -> Result<(), SchemaError> {
+    // The migrator makes this table, and no migration: so no macro can know it.
     let applied: Vec<(i64, Vec<u8>)> =
         sqlx::query_as("SELECT version, checksum FROM counterfoil.schema_migration WHERE success ORDER BY version")
             .fetch_all(session)

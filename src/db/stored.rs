@@ -5,11 +5,15 @@
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
+use sqlx::types::Json;
 
 use super::DbError;
 use crate::money::{Currency, Money, Total};
 use crate::reference::{Reference, ReferenceKind};
 use crate::report::{AccountOutcome, Position, SidePosition, Taken};
+
+/// References, as a column holds them.
+pub(super) type Refs = Json<Vec<(String, String)>>;
 
 /// References as pairs of kind and value.
 pub(super) fn references(references: &[Reference]) -> Vec<(&str, &str)> {

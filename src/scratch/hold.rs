@@ -52,9 +52,7 @@ impl Database {
     /// Holds a point: whoever comes to it from now on waits there.
     pub async fn hold(&self, point: &str) -> Result<Hold, ScratchError> {
         let mut session = connect(self).await?;
-        sqlx::query("SELECT pg_advisory_lock($1, counterfoil.lease_key($2))")
-            .bind(CLASS)
-            .bind(point)
+        sqlx::query!("SELECT pg_advisory_lock($1, counterfoil.lease_key($2))", CLASS, point)
             .execute(&mut session)
             .await
             .map_err(told)?;
@@ -69,19 +67,21 @@ impl Hold {
     pub async fn reached(&mut self, limit: Duration) -> Result<Option<Waiting>, ScratchError> {
         let look = async {
             loop {
-                let waiting: Option<(i32, String)> = sqlx::query_as(
-                    "SELECT l.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
-                     WHERE l.locktype = 'advisory' AND NOT l.granted AND l.classid = $1::int8::oid \
-                       AND l.objid = (counterfoil.lease_key($2)::int8 & 4294967295)::oid \
-                       AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1",
+                let waiting = sqlx::query_as!(
+                    Waiting,
+                    r#"SELECT l.pid AS "pid!", a.application_name AS "application!"
+                       FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+                       WHERE l.locktype = 'advisory' AND NOT l.granted AND l.classid = $1::int8::oid
+                         AND l.objid = (counterfoil.lease_key($2)::int8 & 4294967295)::oid
+                         AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1"#,
+                    i64::from(CLASS),
+                    self.point
                 )
-                .bind(i64::from(CLASS))
-                .bind(&self.point)
                 .fetch_optional(&mut self.session)
                 .await
                 .map_err(told)?;
-                if let Some((pid, application)) = waiting {
-                    return Ok(Waiting { pid, application });
+                if let Some(waiting) = waiting {
+                    return Ok(waiting);
                 }
                 tokio::time::sleep(Server::LOOK_EVERY).await;
             }

@@ -51,19 +51,19 @@ pub(super) async fn look(settings: &Settings, findings: &mut Findings) {
     }
     let Ok(mut session) = connector.connect(Purpose::Read).await else { return };
     of_lease(&mut session, settings, findings).await;
-    if let Ok(theirs) = sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(&mut session).await {
-        let theirs: chrono::DateTime<chrono::Utc> = theirs;
+    if let Ok(theirs) = sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(&mut session).await {
         of_clock("postgres", theirs - SystemClock.wall(), findings);
     }
 }
 
 /// A database belongs to one lease, until several books can share one.
 async fn of_lease(session: &mut PgConnection, settings: &Settings, findings: &mut Findings) {
-    let other: Result<Option<String>, _> =
-        sqlx::query_scalar("SELECT lease FROM counterfoil.leader_term WHERE lease <> $1 LIMIT 1")
-            .bind(settings.lease.name.as_str())
-            .fetch_optional(session)
-            .await;
+    let other = sqlx::query_scalar!(
+        "SELECT lease FROM counterfoil.leader_term WHERE lease <> $1 LIMIT 1",
+        settings.lease.name.as_str()
+    )
+    .fetch_optional(session)
+    .await;
     if let Ok(Some(other)) = other {
         findings.problem(
             "postgres",

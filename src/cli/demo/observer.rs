@@ -76,15 +76,14 @@ impl Observer {
     /// Waits for a term with a higher token than `after`.
     pub(super) async fn term_after(&mut self, after: i64, limit: Duration) -> anyhow::Result<InstalledTerm> {
         self.until(&format!("a term after {after}"), limit, async |sql| {
-            let row: Option<(i64, String, DateTime<Utc>)> =
-                sqlx::query_as("SELECT token, owner, installed_at FROM counterfoil.leader_term WHERE token > $1")
-                    .bind(after)
+            let term =
+                sqlx::query!("SELECT token, owner, installed_at FROM counterfoil.leader_term WHERE token > $1", after)
                     .fetch_optional(sql)
                     .await?;
-            Ok(row.map(|(token, owner, installed_at)| InstalledTerm {
-                token,
-                node: owner.rsplit_once(':').map_or(owner.clone(), |(node, _)| node.to_owned()),
-                installed_at,
+            Ok(term.map(|term| InstalledTerm {
+                token: term.token,
+                node: term.owner.rsplit_once(':').map_or(term.owner.clone(), |(node, _)| node.to_owned()),
+                installed_at: term.installed_at,
             }))
         })
         .await
@@ -93,12 +92,12 @@ impl Observer {
     /// Waits until `node` has written down that Postgres refused a write of its term, and says in which words.
     pub(super) async fn refusal(&mut self, node: &str, token: i64, limit: Duration) -> anyhow::Result<String> {
         self.until(&format!("a refusal of {node}"), limit, async |sql| {
-            sqlx::query_scalar(
-                "SELECT coalesce(detail, '') FROM counterfoil.leadership_event \
-                 WHERE kind = 'refusal' AND node = $1 AND token = $2 ORDER BY id LIMIT 1",
+            sqlx::query_scalar!(
+                r#"SELECT coalesce(detail, '') AS "detail!" FROM counterfoil.leadership_event
+                   WHERE kind = 'refusal' AND node = $1 AND token = $2 ORDER BY id LIMIT 1"#,
+                node,
+                token
             )
-            .bind(node)
-            .bind(token)
             .fetch_optional(sql)
             .await
         })
@@ -108,36 +107,31 @@ impl Observer {
     /// Waits until the run of `date` has ended.
     pub(super) async fn run_ended(&mut self, date: NaiveDate, limit: Duration) -> anyhow::Result<Run> {
         self.until("the end of the run", limit, async |sql| {
-            let row: Option<(String, Option<String>)> = sqlx::query_as(
+            sqlx::query_as!(
+                Run,
                 "SELECT status, digest FROM counterfoil.run WHERE business_date = $1 AND status <> 'due'",
+                date
             )
-            .bind(date)
             .fetch_optional(sql)
-            .await?;
-            Ok(row.map(|(status, digest)| Run { status, digest }))
+            .await
         })
         .await
     }
 
     /// The committed steps, in the order of their commits.
     pub(super) async fn steps(&mut self) -> anyhow::Result<Vec<Step>> {
-        let rows: Vec<(String, String, String, i64, DateTime<Utc>)> = sqlx::query_as(
-            "SELECT account, step, key, token, committed_at FROM counterfoil.checkpoint ORDER BY committed_at, account",
+        let steps = sqlx::query_as!(
+            Step,
+            "SELECT account, step AS name, key, token, committed_at FROM counterfoil.checkpoint \
+             ORDER BY committed_at, account"
         )
         .fetch_all(&mut self.sql)
         .await?;
-        let steps = rows.into_iter().map(|(account, name, key, token, committed_at)| Step {
-            account,
-            name,
-            key,
-            token,
-            committed_at,
-        });
-        Ok(steps.collect())
+        Ok(steps)
     }
 
     /// Postgres' own time.
     pub(super) async fn now(&mut self) -> anyhow::Result<DateTime<Utc>> {
-        Ok(sqlx::query_scalar("SELECT clock_timestamp()").fetch_one(&mut self.sql).await?)
+        Ok(sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(&mut self.sql).await?)
     }
 }

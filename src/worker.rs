@@ -21,7 +21,6 @@ use crate::clock::{Clock, SystemClock};
 use crate::db::connect::{ConnectError, Connector};
 use crate::election::LeaseName;
 use crate::election::keeper::{InboxCheck, KeeperHandle, KeeperSettings, keeper};
-use crate::election::lease::BadRedisUrl;
 use crate::election::reason::Ineligible;
 use crate::election::tenure::AtWork;
 use crate::election::timing::Timings;
@@ -43,9 +42,6 @@ pub enum WorkerError {
     /// A setting is missing.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// `redis.url` is none.
-    #[error(transparent)]
-    Redis(#[from] BadRedisUrl),
     /// `postgres.url` is none.
     #[error(transparent)]
     Postgres(#[from] ConnectError),
@@ -110,10 +106,11 @@ pub async fn run(settings: &Settings) -> Result<(), WorkerError> {
         timings,
         eligible: settings.lease.eligible,
         redis: settings.redis()?.clone(),
+        wait_replicas: settings.lease.wait_replicas,
         postgres: postgres.clone(),
         clock: Arc::clone(&clock),
         inbox: inbox_check(settings)?,
-    })?;
+    });
     let bench = bench(settings, &postgres, &clock)?;
     let bell = Bell::hang(&settings.schedule.timetable).await?;
     let mirror = Mirror {
@@ -232,15 +229,7 @@ struct Orders {
 impl WorkerError {
     /// Would another try with the same settings end the same?
     pub fn is_of_settings(&self) -> bool {
-        matches!(
-            self,
-            Self::Settings(_)
-                | Self::Redis(_)
-                | Self::Postgres(_)
-                | Self::Inbox(_)
-                | Self::Outbox(_)
-                | Self::BooksByQuery
-        )
+        matches!(self, Self::Settings(_) | Self::Postgres(_) | Self::Inbox(_) | Self::Outbox(_) | Self::BooksByQuery)
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use common::proxy::{Network, Proxy};
 use common::{connect, keys, lease_name, signal};
+use counterfoil::election::address::RedisAddress;
 use counterfoil::election::lease::{Acquisition, Lease, LeaseError, Release, Renewal};
 use counterfoil::election::{FencingToken, Owner};
 use counterfoil::scratch::redis::Redis;
@@ -18,8 +19,12 @@ use rustix::process::Signal;
 const TTL: Duration = Duration::from_secs(30);
 const LIMIT: Duration = Duration::from_secs(2);
 
+fn at(url: &str) -> RedisAddress {
+    RedisAddress::new(url, None).unwrap()
+}
+
 fn lease(redis: &Redis) -> Lease {
-    Lease::new(&redis.url(), &lease_name(), LIMIT).unwrap()
+    Lease::new(at(&redis.url()), &lease_name(), LIMIT)
 }
 
 fn owner(name: &str) -> Owner {
@@ -69,7 +74,7 @@ async fn one_of_two_wins_and_the_other_learns_who_and_for_how_long() {
 async fn s12_a_candidacy_whose_answer_was_lost_finds_the_lease_its_own_with_the_same_token() {
     let redis = Redis::start().await.unwrap();
     let proxy = Proxy::to(redis.port());
-    let mut lease = Lease::new(&proxy.redis_url(), &lease_name(), Duration::from_millis(300)).unwrap();
+    let mut lease = Lease::new(at(&proxy.redis_url()), &lease_name(), Duration::from_millis(300));
     // The connection is open and the script known, so that what is lost is the answer and not the question.
     lease.renew(&owner("nobody"), token(1), TTL).await.unwrap();
     let _ = lease.acquire(&owner("other"), Duration::from_millis(1), 0).await.unwrap();
@@ -208,7 +213,7 @@ async fn an_acl_that_forbids_publishing_does_not_undo_the_release() {
     let rules = ["ACL", "SETUSER", "worker", "on", ">secret", "+@all", "~*", "resetchannels"];
     redis::cmd(rules[0]).arg(&rules[1..]).exec_async(&mut outside).await.unwrap();
     let url = format!("redis://worker:secret@127.0.0.1:{}/", redis.port());
-    let mut lease = Lease::new(&url, &lease_name(), LIMIT).unwrap();
+    let mut lease = Lease::new(at(&url), &lease_name(), LIMIT);
     lease.acquire(&owner("a:1"), TTL, 0).await.unwrap();
     assert_eq!(lease.release(&owner("a:1"), token(1), true).await.unwrap(), Release::Released { published: false });
     assert_eq!(outside.get(keys().holder).await.unwrap(), None);
@@ -243,7 +248,7 @@ async fn s18_a_demoted_primary_is_dialled_anew_and_its_refusal_is_passing() {
 async fn s19_a_connection_that_leads_nowhere_is_given_up_after_two_time_outs() {
     let redis = Redis::start().await.unwrap();
     let proxy = Proxy::to(redis.port());
-    let mut lease = Lease::new(&proxy.redis_url(), &lease_name(), Duration::from_millis(200)).unwrap();
+    let mut lease = Lease::new(at(&proxy.redis_url()), &lease_name(), Duration::from_millis(200));
     lease.acquire(&owner("a:1"), TTL, 0).await.unwrap();
     lease.renew(&owner("a:1"), token(1), TTL).await.unwrap();
     let mut outside = connect(&redis).await;
@@ -261,7 +266,7 @@ async fn s19_a_connection_that_leads_nowhere_is_given_up_after_two_time_outs() {
 #[tokio::test]
 async fn a_frozen_redis_times_out_and_is_used_again_when_it_thaws() {
     let redis = Redis::start().await.unwrap();
-    let mut lease = Lease::new(&redis.url(), &lease_name(), Duration::from_millis(200)).unwrap();
+    let mut lease = Lease::new(at(&redis.url()), &lease_name(), Duration::from_millis(200));
     lease.acquire(&owner("a:1"), TTL, 0).await.unwrap();
     let pid = redis.server().pid().unwrap();
     signal(pid, Signal::STOP);
@@ -289,7 +294,7 @@ async fn a_redis_that_was_restarted_is_dialled_anew() {
 
 #[tokio::test]
 async fn an_address_that_is_none_is_refused_without_being_repeated() {
-    let refused = Lease::new("http://user:hunter2@host/", &lease_name(), LIMIT).unwrap_err().to_string();
+    let refused = RedisAddress::new("http://user:hunter2@host/", None).unwrap_err().to_string();
     assert!(refused.contains("redis.url") && !refused.contains("hunter2"), "{refused}");
 }
 

@@ -10,6 +10,7 @@ use common::proxy::{Network, Proxy};
 use common::replica::{Manners, Replica, TIMINGS, leader_of};
 use common::{connect, keys, lease_name, signal};
 use counterfoil::clock::{Clock, SystemClock};
+use counterfoil::election::address::RedisAddress;
 use counterfoil::election::lease::Lease;
 use counterfoil::election::reason::{Ineligible, Reason, Role};
 use counterfoil::election::timing::Timings;
@@ -225,7 +226,7 @@ async fn s10_replicas_of_one_name_are_kept_apart() {
 #[tokio::test]
 async fn s11_a_replica_that_was_restarted_does_not_take_up_its_former_lease() {
     let (redis, database) = servers().await;
-    let mut before = Lease::new(&redis.url(), &lease_name(), Duration::from_secs(2)).unwrap();
+    let mut before = Lease::new(RedisAddress::new(&redis.url(), None).unwrap(), &lease_name(), Duration::from_secs(2));
     before.acquire(&Owner::from_stored("a:former"), TIMINGS.ttl, 0).await.unwrap();
     let a = Replica::start("a", &redis.url(), &database.url());
     assert_eq!(a.leads().await, 2);

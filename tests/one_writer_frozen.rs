@@ -20,13 +20,13 @@ use counterfoil::clock::{Clock, SystemClock};
 use counterfoil::db::checkpoint::{Checkpoint, Key};
 use counterfoil::db::connect::Connector;
 use counterfoil::db::fence::{Fence, Outcome, WriteError};
+use counterfoil::election::address::RedisAddress;
 use counterfoil::election::keeper::{KeeperSettings, keeper};
 use counterfoil::election::reason::Role;
 use counterfoil::scratch::postgres::{self, Database};
 use counterfoil::scratch::redis::Redis;
 use counterfoil::supervisor::Supervisor;
 use rustix::process::{Pid, Signal, kill_process};
-use secrecy::SecretString;
 use sqlx::Connection;
 use sqlx::postgres::PgConnection;
 use tokio_util::sync::CancellationToken;
@@ -52,12 +52,13 @@ async fn be_a_replica(node: &str) {
         lease: lease_name(),
         timings: TIMINGS,
         eligible: true,
-        redis: SecretString::from(variable("REPLICA_REDIS")),
+        redis: RedisAddress::new(&variable("REPLICA_REDIS"), None).unwrap(),
+        wait_replicas: 0,
         postgres: postgres.clone(),
         clock: Arc::new(SystemClock),
         inbox: Arc::new(|| Ok(())),
     };
-    let (keeper, handle, mut tenures) = keeper(settings).unwrap();
+    let (keeper, handle, mut tenures) = keeper(settings);
     let mut supervisor = Supervisor::new();
     supervisor.thread("keeper", TIMINGS.ttl, move |stop| Ok(keeper.run(&stop)?)).unwrap();
     while let Some(tenure) = tenures.recv().await {

@@ -19,14 +19,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
-use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::address::RedisAddress;
 use super::elector::{Attempt, Change, Effect, Elector, Event, Fit, Installed, Standing};
-use super::lease::{BadRedisUrl, Lease};
+use super::lease::Lease;
 use super::reason::{Ineligible, Reason, Role};
 use super::tenure::{AtWork, Progress, Said, Tenure, Trust};
 use super::term::{self, EventKind, InstalledTerm, Term, TermStore};
@@ -51,7 +51,9 @@ pub struct KeeperSettings {
     /// May this replica lead?
     pub eligible: bool,
     /// Redis.
-    pub redis: SecretString,
+    pub redis: RedisAddress,
+    /// On how many of its replicas a lease must be, to count as won.
+    pub wait_replicas: u32,
     /// Postgres, as the worker.
     pub postgres: Connector,
     /// The time.
@@ -153,11 +155,9 @@ const NOT_ASKED: &str = "not asked yet";
 const LEADER_LOOK: Duration = Duration::from_secs(1);
 
 /// Makes a keeper, its handle, and the place where tenures appear.
-pub fn keeper(
-    settings: KeeperSettings,
-) -> Result<(Keeper, KeeperHandle, mpsc::UnboundedReceiver<Tenure>), BadRedisUrl> {
+pub fn keeper(settings: KeeperSettings) -> (Keeper, KeeperHandle, mpsc::UnboundedReceiver<Tenure>) {
     let limit = settings.timings.attempt_timeout;
-    let lease = Lease::new(settings.redis.expose_secret(), &settings.lease, limit)?;
+    let lease = Lease::new(settings.redis.clone(), &settings.lease, limit).waiting_for(settings.wait_replicas);
     let unknown = || Some(NOT_ASKED.to_owned());
     let first = Snapshot {
         redis_fault: unknown(),
@@ -171,7 +171,7 @@ pub fn keeper(
     let (orders, ordered) = mpsc::unbounded_channel();
     let progress = Progress::new(Arc::clone(&settings.clock));
     let handle = KeeperHandle { snapshots: seen, orders, progress: progress.clone() };
-    Ok((Keeper { settings, progress, lease, snapshots, tenures, orders: ordered }, handle, begun))
+    (Keeper { settings, progress, lease, snapshots, tenures, orders: ordered }, handle, begun)
 }
 
 // === impl KeeperHandle ===

@@ -10,12 +10,12 @@
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
 use redis::{
-    AsyncConnectionConfig, Client, ErrorKind, IntoConnectionInfo, ProtocolVersion, RedisError, Script, ServerErrorKind,
-    Value,
+    AsyncConnectionConfig, ErrorKind, FromRedisValue, ProtocolVersion, RedisError, RedisResult, Script,
+    ServerErrorKind, Value,
 };
 
+use super::address::RedisAddress;
 use super::{FencingToken, LeaseName, Owner};
 
 /// The keys of a lease: one hash slot, and used for nothing else.
@@ -32,13 +32,23 @@ pub struct LeaseKeys {
 /// Speaks to Redis about one lease.
 #[derive(Debug)]
 pub struct Lease {
-    client: Client,
+    wire: Wire,
     keys: LeaseKeys,
+    scripts: Scripts,
+    /// A lease that is won counts only once so many replicas of Redis have it.
+    wait_replicas: u32,
+}
+
+/// The one connection, and the way to the next.
+#[derive(Debug)]
+struct Wire {
+    address: RedisAddress,
     limit: Duration,
     connection: Option<MultiplexedConnection>,
+    /// The node of a Cluster that serves the lease's slot, as another node said.
+    moved: Option<String>,
     /// Calls in a row that timed out on this connection.
     late: u32,
-    scripts: Scripts,
 }
 
 #[derive(Debug)]
@@ -113,15 +123,18 @@ pub enum LeaseError {
     /// The lease's keys hold what cannot be. The sentence says what to do.
     #[error("{0}")]
     Broken(String),
+    /// Won, but not on as many replicas of Redis as asked for (`lease.wait_replicas`); so it was given back.
+    #[error("only {had} of {wanted} replicas of Redis had the lease in time (lease.wait_replicas)")]
+    NotReplicated {
+        /// How many must have it.
+        wanted: u32,
+        /// How many had it.
+        had: u32,
+    },
     /// An answer that none of our scripts gives.
     #[error("Redis answered what no script of ours answers: {0}")]
     Strange(String),
 }
-
-/// An address that is no Redis URL. It is not repeated: it may hold a password.
-#[derive(Debug, thiserror::Error)]
-#[error("redis.url is no address of Redis (redis://[user:password@]host:port/[database], or rediss://…): {0}")]
-pub struct BadRedisUrl(RedisError);
 
 // === impl LeaseKeys ===
 
@@ -137,19 +150,25 @@ impl LeaseKeys {
 
 impl Lease {
     /// A client that has not dialled yet. `limit` bounds each call.
-    pub fn new(url: &str, lease: &LeaseName, limit: Duration) -> Result<Self, BadRedisUrl> {
-        Ok(Self {
-            client: client(url, limit, ProtocolVersion::RESP2)?,
+    pub fn new(address: RedisAddress, lease: &LeaseName, limit: Duration) -> Self {
+        Self {
+            wire: Wire { address, limit, connection: None, moved: None, late: 0 },
             keys: LeaseKeys::of(lease),
-            limit,
-            connection: None,
-            late: 0,
             scripts: Scripts {
                 acquire: Script::new(include_str!("lua/acquire.lua")),
                 renew: Script::new(include_str!("lua/renew.lua")),
                 release: Script::new(include_str!("lua/release.lua")),
             },
-        })
+            wait_replicas: 0,
+        }
+    }
+
+    /// Counts a lease as won only once so many replicas of Redis have it (`WAIT`): a failover then rarely loses it. It
+    /// makes hand-overs rarer, and never more than that: who may write is decided elsewhere.
+    #[must_use]
+    pub fn waiting_for(mut self, replicas: u32) -> Self {
+        self.wait_replicas = replicas;
+        self
     }
 
     /// Tries to win. `floor` is the token that Postgres holds: the next one is above it, whatever Redis remembers.
@@ -157,13 +176,13 @@ impl Lease {
     pub async fn acquire(&mut self, owner: &Owner, ttl: Duration, floor: u64) -> Result<Acquisition, LeaseError> {
         let mut call = self.scripts.acquire.key(&self.keys.holder);
         call.key(&self.keys.token).arg(owner.as_str()).arg(millis(ttl)).arg(floor).arg(FencingToken::MAX.get());
-        let answer = run(&self.client, &mut self.connection, &mut self.late, self.limit, &call).await?;
+        let answer = self.wire.run(&call).await?;
         match &parts(&answer)[..] {
-            [word, token, again, raised] if *word == "won" => Ok(Acquisition::Won {
-                token: token_of(token).ok_or_else(|| LeaseError::Strange(format!("{answer:?}")))?,
-                again: again == "1",
-                raised: raised == "1",
-            }),
+            [word, token, again, raised] if *word == "won" => {
+                let token = token_of(token).ok_or_else(|| LeaseError::Strange(format!("{answer:?}")))?;
+                self.replicated(owner, token).await?;
+                Ok(Acquisition::Won { token, again: again == "1", raised: raised == "1" })
+            }
             [word, holder, left, mended] if *word == "held" => Ok(Acquisition::Held {
                 holder: holder.clone(),
                 left: Duration::from_millis(left.parse().unwrap_or(0)),
@@ -180,7 +199,7 @@ impl Lease {
     pub async fn renew(&mut self, owner: &Owner, token: FencingToken, ttl: Duration) -> Result<Renewal, LeaseError> {
         let mut call = self.scripts.renew.key(&self.keys.holder);
         call.arg(owner.as_str()).arg(token.get()).arg(millis(ttl));
-        let answer = run(&self.client, &mut self.connection, &mut self.late, self.limit, &call).await?;
+        let answer = self.wire.run(&call).await?;
         match &parts(&answer)[..] {
             [word] if *word == "kept" => Ok(Renewal::Kept),
             [word, holder] if *word == "lost" => Ok(Renewal::Lost { holder: holder.clone() }),
@@ -193,7 +212,7 @@ impl Lease {
         let channel = if publish { self.keys.released.as_str() } else { "" };
         let mut call = self.scripts.release.key(&self.keys.holder);
         call.arg(owner.as_str()).arg(token.get()).arg(channel);
-        let answer = run(&self.client, &mut self.connection, &mut self.late, self.limit, &call).await?;
+        let answer = self.wire.run(&call).await?;
         match &parts(&answer)[..] {
             [word, published] if *word == "released" => Ok(Release::Released { published: published == "1" }),
             [word, _] if *word == "gone" => Ok(Release::Gone),
@@ -205,14 +224,24 @@ impl Lease {
     pub async fn listeners(&mut self) -> Result<u64, LeaseError> {
         let mut command = redis::cmd("PUBSUB");
         command.arg("NUMSUB").arg(&self.keys.released);
-        let client = &self.client;
-        let slot = &mut self.connection;
-        let answer = bounded(slot, &mut self.late, self.limit, async |slot| {
-            let connection = dialled(client, slot).await?;
-            command.query_async::<(String, u64)>(connection).await
-        })
-        .await?;
-        Ok(answer.1)
+        let (_, listeners): (String, u64) = self.wire.command(&command).await?;
+        Ok(listeners)
+    }
+
+    /// Waits until enough replicas have what this connection wrote, and gives the lease back if they have not in time.
+    async fn replicated(&mut self, owner: &Owner, token: FencingToken) -> Result<(), LeaseError> {
+        let wanted = self.wait_replicas;
+        if wanted == 0 {
+            return Ok(());
+        }
+        let mut command = redis::cmd("WAIT");
+        command.arg(wanted).arg(millis(self.wire.limit / 2));
+        let had: u32 = self.wire.command(&command).await?;
+        if had >= wanted {
+            return Ok(());
+        }
+        self.release(owner, token, false).await?;
+        Err(LeaseError::NotReplicated { wanted, had })
     }
 
     /// The keys that it uses.
@@ -221,84 +250,88 @@ impl Lease {
     }
 }
 
-/// A client whose sockets notice a dead peer: no delay, keepalive, and a limit on unacknowledged data. redis-rs sets
-/// none of them by itself.
-pub(super) fn client(url: &str, limit: Duration, protocol: ProtocolVersion) -> Result<Client, BadRedisUrl> {
-    let keepalive =
-        TcpKeepalive::new().with_time(Duration::from_secs(5)).with_interval(Duration::from_secs(1)).with_retries(3);
-    let tcp = TcpSettings::default()
-        .set_nodelay(true)
-        .set_keepalive(keepalive)
-        .set_user_timeout(limit.max(Duration::from_secs(1)) * 2);
-    let info = url.into_connection_info().map_err(BadRedisUrl)?.set_tcp_settings(tcp);
-    let settings = info.redis_settings().clone().set_protocol(protocol);
-    let info = info.set_redis_settings(settings);
-    Client::open(info).map_err(BadRedisUrl)
-}
+// === impl Wire ===
 
-async fn run(
-    client: &Client,
-    connection: &mut Option<MultiplexedConnection>,
-    late: &mut u32,
-    limit: Duration,
-    call: &redis::ScriptInvocation<'_>,
-) -> Result<Value, LeaseError> {
-    bounded(connection, late, limit, async |slot| {
-        let connection = dialled(client, slot).await?;
-        // Sends the hash, and the whole script once where Redis does not know it: all within the one limit.
-        call.invoke_async::<Value>(connection).await
-    })
-    .await
-}
-
-/// One exchange within `limit`, and the decision whether the connection is still worth having.
-async fn bounded<T>(
-    slot: &mut Option<MultiplexedConnection>,
-    late: &mut u32,
-    limit: Duration,
-    exchange: impl AsyncFnOnce(&mut Option<MultiplexedConnection>) -> Result<T, RedisError>,
-) -> Result<T, LeaseError> {
-    match tokio::time::timeout(limit, exchange(slot)).await {
-        Ok(Ok(answer)) => {
-            *late = 0;
-            Ok(answer)
-        }
-        Ok(Err(error)) if error.is_timeout() => Err(timed_out(slot, late, limit)),
-        Ok(Err(error)) => {
-            *late = 0;
-            if error.is_io_error() || error.is_unrecoverable_error() {
-                *slot = None;
-                return Err(LeaseError::Connection(error));
-            }
-            if is_read_only(&error) {
-                *slot = None;
-            }
-            Err(LeaseError::Server(error))
-        }
-        Err(_) => Err(timed_out(slot, late, limit)),
+impl Wire {
+    /// Sends a script's hash, and the whole script once where Redis does not know it: all within the one limit.
+    async fn run(&mut self, call: &redis::ScriptInvocation<'_>) -> Result<Value, LeaseError> {
+        self.exchange(|mut connection| async move { call.invoke_async::<Value>(&mut connection).await }).await
     }
-}
 
-/// One time-out may be a slow moment; two in a row are a connection that leads nowhere.
-fn timed_out(slot: &mut Option<MultiplexedConnection>, late: &mut u32, limit: Duration) -> LeaseError {
-    *late += 1;
-    if *late >= 2 {
-        *slot = None;
-        *late = 0;
+    async fn command<T: FromRedisValue>(&mut self, command: &redis::Cmd) -> Result<T, LeaseError> {
+        self.exchange(|mut connection| async move { command.query_async::<T>(&mut connection).await }).await
     }
-    LeaseError::Late { limit }
-}
 
-async fn dialled<'slot>(
-    client: &Client,
-    slot: &'slot mut Option<MultiplexedConnection>,
-) -> Result<&'slot mut MultiplexedConnection, RedisError> {
-    if slot.is_none() {
+    /// One exchange within the limit, and the decision whether the connection is still worth having.
+    async fn exchange<T, F>(&mut self, ask: impl Fn(MultiplexedConnection) -> F) -> Result<T, LeaseError>
+    where
+        F: Future<Output = RedisResult<T>>,
+    {
+        let limit = self.limit;
+        match tokio::time::timeout(limit, self.ask(ask)).await {
+            Ok(Ok(answer)) => {
+                self.late = 0;
+                Ok(answer)
+            }
+            Ok(Err(error)) if error.is_timeout() => Err(self.timed_out()),
+            Ok(Err(error)) => {
+                self.late = 0;
+                if error.is_io_error() || error.is_unrecoverable_error() {
+                    self.hang_up();
+                    return Err(LeaseError::Connection(error));
+                }
+                if is_read_only(&error) {
+                    self.hang_up();
+                }
+                Err(LeaseError::Server(error))
+            }
+            Err(_) => Err(self.timed_out()),
+        }
+    }
+
+    /// Asks; once more where a Cluster's node sends us on.
+    async fn ask<T, F>(&mut self, ask: impl Fn(MultiplexedConnection) -> F) -> RedisResult<T>
+    where
+        F: Future<Output = RedisResult<T>>,
+    {
+        let answer = ask(self.dialled().await?).await;
+        let Err(error) = &answer else { return answer };
+        match (error.kind(), error.redirect_node()) {
+            (ErrorKind::Server(ServerErrorKind::Moved), Some((to, _))) => {
+                self.moved = Some(to.to_owned());
+                self.connection = None;
+                ask(self.dialled().await?).await
+            }
+            _ => answer,
+        }
+    }
+
+    /// The connection, which is one however many hold it.
+    async fn dialled(&mut self) -> RedisResult<MultiplexedConnection> {
+        if let Some(connection) = &self.connection {
+            return Ok(connection.clone());
+        }
         // The limit is around the whole call; none inside it.
         let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-        *slot = Some(client.get_multiplexed_async_connection_with_config(&config).await?);
+        let dialled = self.address.dial(self.moved.as_deref(), ProtocolVersion::RESP2, self.limit, config).await?;
+        Ok(self.connection.insert(dialled).clone())
     }
-    slot.as_mut().ok_or_else(|| RedisError::from((ErrorKind::Io, "no connection")))
+
+    /// One time-out may be a slow moment; two in a row are a connection that leads nowhere.
+    fn timed_out(&mut self) -> LeaseError {
+        self.late += 1;
+        if self.late >= 2 {
+            self.late = 0;
+            self.hang_up();
+        }
+        LeaseError::Late { limit: self.limit }
+    }
+
+    /// The next exchange dials anew, and finds the way anew.
+    fn hang_up(&mut self) {
+        self.connection = None;
+        self.moved = None;
+    }
 }
 
 /// Redis 7 gives the code; before, a script's READONLY came wrapped in a general error.
@@ -359,6 +392,6 @@ impl LeaseError {
 
     /// Whether Redis was there to answer.
     pub fn was_answered(&self) -> bool {
-        matches!(self, Self::Server(_) | Self::Broken(_) | Self::Strange(_))
+        !self.is_unknown()
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The words that everybody shares are here: the lease's name, the fencing token, the owner of one candidacy.
 
+pub mod address;
 pub mod elector;
 pub mod keeper;
 pub mod lease;

@@ -47,13 +47,20 @@ const fn secret(section: &'static str, name: &'static str, example: &'static str
 use self::Initial::{Absent, Computed, Text};
 
 /// Every setting, in the order in which they are shown.
-pub const KEYS: [Key; 32] = [
+pub const KEYS: [Key; 34] = [
     key("node", "id", Computed("the host name", "replica-1"), "Who this replica is, in logs and history."),
     secret(
         "redis",
         "url",
         "redis://127.0.0.1:6379/",
-        "Redis, where replicas agree on who tries to lead: redis:// or rediss://.",
+        "Redis, where replicas agree on who tries to lead: one server or a Cluster's nodes (redis://host,host), or \
+         Sentinels (redis+sentinel://host,host/primary); rediss with TLS.",
+    ),
+    key(
+        "redis",
+        "ca_file",
+        Absent("/etc/counterfoil/redis-ca.pem"),
+        "The authority that signed Redis' certificates, in PEM; without one, the public authorities.",
     ),
     secret(
         "postgres",
@@ -92,6 +99,12 @@ pub const KEYS: [Key; 32] = [
         "drain",
         Text("5s"),
         "How long work may take to stop when leadership ends; nobody leads meanwhile. At most the stall limit.",
+    ),
+    key(
+        "lease",
+        "wait_replicas",
+        Text("0"),
+        "On how many of Redis' replicas a lease must be to count as won: rarer hand-overs after a failover of Redis.",
     ),
     key("lease", "stall_limit", Text("2m"), "How long an open step may show no progress before its leader steps down."),
     key("lease", "eligible", Text("true"), "May this replica lead at all?"),

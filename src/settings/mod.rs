@@ -30,6 +30,7 @@ use crate::account::{Account, AccountId};
 use crate::book::profile::Profile;
 use crate::calendar::Calendar;
 use crate::election::LeaseName;
+use crate::election::address::RedisAddress;
 use crate::election::timing::Timings;
 use crate::matching::RuleSet;
 use crate::schedule::planner::Timetable;
@@ -95,7 +96,7 @@ pub struct Node {
 
 #[derive(Debug, Clone, Default)]
 struct Connections {
-    redis: Option<SecretString>,
+    redis: Option<RedisAddress>,
     postgres: Option<SecretString>,
     postgres_owner: Option<SecretString>,
 }
@@ -109,6 +110,8 @@ pub struct Lease {
     pub timings: Timings,
     /// May this replica lead?
     pub eligible: bool,
+    /// On how many of Redis' replicas a lease must be to count as won.
+    pub wait_replicas: u32,
 }
 
 /// `[schedule]`
@@ -231,7 +234,7 @@ impl Settings {
     }
 
     /// Redis. An error only where [`Need::Redis`] was not named at loading.
-    pub fn redis(&self) -> Result<&SecretString, SettingsError> {
+    pub fn redis(&self) -> Result<&RedisAddress, SettingsError> {
         self.connections.redis.as_ref().ok_or_else(|| sections::missing("redis", "url"))
     }
 

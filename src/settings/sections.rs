@@ -20,6 +20,7 @@ use super::{
 };
 use crate::calendar::Calendar;
 use crate::election::LeaseName;
+use crate::election::address::{BadRedisUrl, RedisAddress};
 use crate::election::timing::Timings;
 use crate::matching::RuleSet;
 use crate::schedule::planner::{BadTimetable, Timetable};
@@ -150,7 +151,16 @@ fn node(sources: &Sources, layers: &Layers, faults: &mut Faults) -> Option<Node>
 
 fn connections(layers: &Layers, faults: &mut Faults) -> Connections {
     let mut section = Section::top("redis", layers, faults);
-    let redis = connection(&mut section, "url", &["redis", "rediss"]);
+    let url = section.secret("url");
+    let authority = section.get::<String>("ca_file").map(PathBuf::from);
+    let redis = url.and_then(|url| {
+        RedisAddress::new(url.expose_secret(), authority.as_deref())
+            .map_err(|bad| {
+                let name = if matches!(bad, BadRedisUrl::Authority { .. }) { "ca_file" } else { "url" };
+                section.fault(name, bad.to_string());
+            })
+            .ok()
+    });
     section.finish();
     let mut section = Section::top("postgres", layers, faults);
     let postgres = connection(&mut section, "url", &["postgres", "postgresql"]);
@@ -182,8 +192,9 @@ fn lease(layers: &Layers, faults: &mut Faults) -> Option<Lease> {
     let drain = section.get::<Duration>("drain");
     let stall_limit = section.get::<Duration>("stall_limit");
     let eligible = section.get::<bool>("eligible");
+    let wait_replicas = section.get::<u32>("wait_replicas");
     section.finish();
-    let (name, eligible) = (name?, eligible?);
+    let (name, eligible, wait_replicas) = (name?, eligible?, wait_replicas?);
     let timings = Timings {
         ttl: ttl?,
         heartbeat: heartbeat?,
@@ -204,7 +215,7 @@ fn lease(layers: &Layers, faults: &mut Faults) -> Option<Lease> {
         let place = given.into_iter().find_map(|key| layers.place(&key));
         faults.push("lease", place, sentence);
     }
-    Some(Lease { name, timings, eligible })
+    Some(Lease { name, timings, eligible, wait_replicas })
 }
 
 fn schedule(layers: &Layers, tables: &Tables, faults: &mut Faults) -> Option<Schedule> {

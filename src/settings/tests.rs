@@ -200,9 +200,9 @@ fn a_secret_comes_from_a_file_too_and_the_environment_wins() {
     std::fs::write(&path, "redis://:00123@redis:6379\n").unwrap();
     let path = path.to_str().unwrap();
     let settings = load("[redis]\nurl = \"redis://other\"", &[("COUNTERFOIL__REDIS__URL_FILE", path)]).unwrap();
-    assert_eq!(settings.redis().unwrap().expose_secret(), "redis://:00123@redis:6379");
+    assert_eq!(settings.redis().unwrap().servers(), ["redis:6379"]);
     let settings = load(&format!("[redis]\nurl_file = \"{path}\""), &[]).unwrap();
-    assert_eq!(settings.redis().unwrap().expose_secret(), "redis://:00123@redis:6379");
+    assert_eq!(settings.redis().unwrap().servers(), ["redis:6379"]);
     let told = fault("[redis]\nurl = \"redis://a\"\nurl_file = \"b\"");
     assert!(told.contains("given twice"), "{told}");
     assert!(fault("[redis]\nurl_file = \"/nowhere/at/all\"").contains("cannot be read"));

@@ -6,12 +6,12 @@ use std::time::Duration;
 use counterfoil::clock::SystemClock;
 use counterfoil::db::connect::Connector;
 use counterfoil::election::FencingToken;
+use counterfoil::election::address::RedisAddress;
 use counterfoil::election::keeper::{KeeperHandle, KeeperSettings, Snapshot, keeper};
 use counterfoil::election::reason::{Reason, Role};
 use counterfoil::election::tenure::Tenure;
 use counterfoil::election::timing::Timings;
 use counterfoil::supervisor::{End, Supervisor};
-use secrecy::SecretString;
 
 use super::lease_name;
 
@@ -56,12 +56,13 @@ impl Replica {
             lease: lease_name(),
             timings,
             eligible: true,
-            redis: SecretString::from(redis_url),
+            redis: RedisAddress::new(redis_url, None).unwrap(),
+            wait_replicas: 0,
             postgres: Connector::new(postgres_url, node).unwrap(),
             clock: Arc::new(SystemClock),
             inbox: Arc::new(|| Ok(())),
         };
-        let (keeper, handle, mut tenures) = keeper(settings).unwrap();
+        let (keeper, handle, mut tenures) = keeper(settings);
         let mut supervisor = Supervisor::new();
         let given: Arc<Mutex<Vec<FencingToken>>> = Arc::default();
         let noted = Arc::clone(&given);

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, RedisResult};
-use secrecy::ExposeSecret;
+use redis::{AsyncConnectionConfig, ProtocolVersion, RedisResult};
 
 use super::{Findings, of_clock};
 use crate::clock::{Clock, SystemClock};
@@ -18,16 +17,17 @@ const LIMIT: Duration = Duration::from_secs(3);
 /// Asks Redis what a lease depends on.
 pub(super) async fn look(settings: &Settings, findings: &mut Findings) {
     // `redis.url` is needed, so it is there.
-    let Ok(url) = settings.redis() else { return };
-    let connected = async {
-        let client = redis::Client::open(url.expose_secret())?;
-        let config = AsyncConnectionConfig::new().set_connection_timeout(Some(LIMIT)).set_response_timeout(Some(LIMIT));
-        client.get_multiplexed_async_connection_with_config(&config).await
-    };
-    let mut redis = match connected.await {
-        Ok(redis) => redis,
-        Err(error) => {
-            findings.problem("redis", format!("does not answer: {error}. No replica can lead without it"));
+    let Ok(address) = settings.redis() else { return };
+    let config = AsyncConnectionConfig::new().set_response_timeout(Some(LIMIT));
+    let dialled = tokio::time::timeout(LIMIT * 2, address.dial(None, ProtocolVersion::RESP2, LIMIT, config));
+    let mut redis = match dialled.await {
+        Ok(Ok(redis)) => redis,
+        failed => {
+            let why = failed.map_or_else(
+                |_| "no answer in time".to_owned(),
+                |answer| answer.err().map_or_else(String::new, |error| error.to_string()),
+            );
+            findings.problem("redis", format!("does not answer: {why}. No replica can lead without it"));
             return;
         }
     };

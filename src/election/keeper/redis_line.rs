@@ -126,7 +126,9 @@ fn fault<T>(answer: Result<T, LeaseError>) -> Result<(), String> {
     let kind = match &error {
         LeaseError::Late { .. } => ErrorKind::Timeout,
         LeaseError::Connection(_) => ErrorKind::Connection,
-        LeaseError::Server(_) | LeaseError::Broken(_) | LeaseError::Strange(_) => ErrorKind::Server,
+        LeaseError::Server(_) | LeaseError::Broken(_) | LeaseError::NotReplicated { .. } | LeaseError::Strange(_) => {
+            ErrorKind::Server
+        }
     };
     telemetry::dependency_error(Dependency::Redis, kind);
     Err(error.to_string())

@@ -7,11 +7,11 @@
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, ProtocolVersion, PushInfo, PushKind, RedisError};
-use secrecy::{ExposeSecret, SecretString};
+use redis::{AsyncConnectionConfig, ProtocolVersion, PushInfo, PushKind, RedisError};
 use tokio::sync::mpsc;
 
 use super::News;
+use crate::election::address::RedisAddress;
 use crate::election::elector::Event;
 use crate::election::timing::Timings;
 
@@ -39,10 +39,10 @@ impl Listener {
     }
 
     /// For ever.
-    pub(super) async fn run(self, url: SecretString, news: mpsc::UnboundedSender<News>) -> &'static str {
+    pub(super) async fn run(self, redis: RedisAddress, news: mpsc::UnboundedSender<News>) -> &'static str {
         let mut pause = Self::SHORTEST_PAUSE;
         loop {
-            match self.subscribed(&url).await {
+            match self.subscribed(&redis).await {
                 Ok((connection, mut pushes)) => {
                     pause = Self::SHORTEST_PAUSE;
                     let _ = news.send(News::Redis(Ok(())));
@@ -78,10 +78,9 @@ impl Listener {
 
     async fn subscribed(
         &self,
-        url: &SecretString,
+        redis: &RedisAddress,
     ) -> Result<(MultiplexedConnection, mpsc::UnboundedReceiver<PushInfo>), Deaf> {
         let dialled = tokio::time::timeout(self.limit, async {
-            let client = client(url, self.limit).map_err(|error| Deaf { why: error.to_string(), refused: true })?;
             let (sender, pushes) = mpsc::unbounded_channel();
             let config = AsyncConnectionConfig::new()
                 .set_connection_timeout(None)
@@ -91,7 +90,8 @@ impl Listener {
                 refused: !error.is_io_error() && !error.is_timeout(),
                 why: format!("cannot listen for releases: {error}"),
             };
-            let mut connection = client.get_multiplexed_async_connection_with_config(&config).await.map_err(told)?;
+            // Any node of a Cluster hears what is published on another.
+            let mut connection = redis.dial(None, ProtocolVersion::RESP3, self.limit, config).await.map_err(told)?;
             connection.subscribe(&self.channel).await.map_err(told)?;
             Ok((connection, pushes))
         });
@@ -99,8 +99,4 @@ impl Listener {
             || Deaf { why: format!("Redis did not answer within {} ms", self.limit.as_millis()), refused: false };
         dialled.await.unwrap_or_else(|_| Err(late()))
     }
-}
-
-fn client(url: &SecretString, limit: Duration) -> Result<Client, crate::election::lease::BadRedisUrl> {
-    crate::election::lease::client(url.expose_secret(), limit, ProtocolVersion::RESP3)
 }

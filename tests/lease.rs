@@ -292,12 +292,6 @@ async fn a_redis_that_was_restarted_is_dialled_anew() {
     );
 }
 
-#[tokio::test]
-async fn an_address_that_is_none_is_refused_without_being_repeated() {
-    let refused = RedisAddress::new("http://user:hunter2@host/", None).unwrap_err().to_string();
-    assert!(refused.contains("redis.url") && !refused.contains("hunter2"), "{refused}");
-}
-
 /// How many connections Redis has taken in all.
 async fn dialled(outside: &mut redis::aio::MultiplexedConnection) -> u64 {
     let info: String = redis::cmd("INFO").arg("stats").query_async(outside).await.unwrap();

@@ -22,9 +22,10 @@ pub(super) fn read(text: &str) -> Result<NaiveDate, String> {
     };
     let mut meant: Vec<String> = meant.into_iter().flatten().map(|date| date.to_string()).collect();
     meant.dedup();
-    Err(match meant.is_empty() {
-        true => "expected YYYY-MM-DD, such as 2026-11-27".to_owned(),
-        false => format!("expected YYYY-MM-DD: {}", meant.join(" or ")),
+    Err(if meant.is_empty() {
+        "expected YYYY-MM-DD, such as 2026-11-27".to_owned()
+    } else {
+        format!("expected YYYY-MM-DD: {}", meant.join(" or "))
     })
 }
 

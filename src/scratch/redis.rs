@@ -33,6 +33,11 @@ impl Redis {
 
     /// Starts one on this port, empty, as one that was lost and replaced.
     pub async fn start_on(port: u16) -> Result<Self, ScratchError> {
+        Self::start_with(port, &[]).await
+    }
+
+    /// Starts one on this port with more of Redis' own settings, `--name value`.
+    pub async fn start_with(port: u16, more: &[&str]) -> Result<Self, ScratchError> {
         let program =
             find_program("redis-server", &[PathBuf::from("/usr/local/bin"), PathBuf::from("/opt/homebrew/bin")])
                 .ok_or_else(|| ScratchError::NotInstalled { what: "redis-server".to_owned(), install: INSTALL })?;
@@ -47,7 +52,7 @@ impl Redis {
             ["--appendonly", "no"],
             ["--maxmemory-policy", "noeviction"],
         ];
-        let server = Server::start(folder, None, Ending::Kill, &program, arguments.iter().flatten())?;
+        let server = Server::start(folder, None, Ending::Kill, &program, arguments.iter().flatten().chain(more))?;
         let redis = Self { server, port };
         redis.first_answer().await?;
         Ok(redis)

@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use secrecy::ExposeSecret;
-
 use super::keys::{Initial, KEYS};
 use super::*;
 

@@ -13,6 +13,8 @@ use counterfoil::scratch::free_port;
 use counterfoil::scratch::postgres::{self, Database};
 use counterfoil::scratch::redis::Redis;
 use rustix::process::{Pid, Signal, kill_process};
+use sqlx::postgres::PgConnection;
+use sqlx::{Connection, Executor};
 use tempfile::TempDir;
 
 /// How often, and how long apart, an outside condition is looked at: 40 s in all.
@@ -273,6 +275,47 @@ async fn a_replica_without_an_inbox_is_not_ready_from_its_start() {
     let inbox_alone = |code: u16, body: &str| code == 503 && body.starts_with("[-] inbox: the inbox");
     worker.until("it says what it lacks", "/readyz", inbox_alone).await;
     worker.until("it does not campaign", "/metrics", |_, page| page.contains("reason=\"inbox_unreadable\"} 1")).await;
+}
+
+/// What makes a step take long, or never end: done by the owner to the table that a file's step writes first.
+async fn owner_says(database: &Database, statements: &'static str) -> PgConnection {
+    let mut owner = PgConnection::connect(&database.owner_url()).await.unwrap();
+    owner.execute(statements).await.unwrap();
+    owner
+}
+
+const SHORT_STALL: [(&str, &str); 2] =
+    [("COUNTERFOIL__LEASE__STALL_LIMIT", "3s"), ("COUNTERFOIL__INBOX__SETTLE", "200ms")];
+const ENTRY: &str = "id,account,date,amount,currency,reference\nA,main,2026-11-27,1.00,BRL,INV-1\n";
+
+#[tokio::test]
+async fn one_statement_that_takes_longer_than_the_stall_limit_is_no_stall() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let _owner = owner_says(
+        &database,
+        "CREATE FUNCTION counterfoil.slowly() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(7); RETURN NULL; END';
+         CREATE TRIGGER slowly AFTER INSERT ON counterfoil.source_file FOR EACH STATEMENT EXECUTE FUNCTION counterfoil.slowly()",
+    )
+    .await;
+    std::fs::write(deployment.folder.path().join("inbox/book/entries.csv"), ENTRY).unwrap();
+    let mut worker = deployment.start_with("a", &SHORT_STALL);
+    let taken = "counterfoil_files_total{lease=\"reconciliation\",side=\"book\",outcome=\"accepted\"} 1";
+    worker.until("the file is taken", "/metrics", |_, page| page.contains(taken)).await;
+    let history = deployment.json(&["history", "--json"]);
+    assert_eq!(history.as_array().unwrap().len(), 1, "one term, which has not ended: {history}");
+}
+
+#[tokio::test]
+async fn a_step_that_only_waits_is_a_stall_and_the_leader_steps_down() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    // Readers pass; whoever writes waits, for somebody who does nothing.
+    let _holder = owner_says(&database, "BEGIN; LOCK TABLE counterfoil.source_file IN EXCLUSIVE MODE").await;
+    std::fs::write(deployment.folder.path().join("inbox/book/entries.csv"), ENTRY).unwrap();
+    let mut worker = deployment.start_with("a", &SHORT_STALL);
+    let stalled = "counterfoil_leader_transitions_total{lease=\"reconciliation\",reason=\"stalled\"} 1";
+    worker.until("it steps down", "/metrics", |_, page| page.contains(stalled)).await;
 }
 
 #[tokio::test]

@@ -456,6 +456,11 @@ impl FencedTransaction {
         &mut self.session.sql
     }
 
+    /// The server process that runs it.
+    pub fn backend(&self) -> i32 {
+        self.backend
+    }
+
     /// The term that it entered.
     pub fn term(&self) -> &Term {
         &self.term

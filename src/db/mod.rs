@@ -14,6 +14,7 @@ pub mod files;
 pub mod leadership;
 pub mod matches;
 pub mod outcome;
+pub mod pulse;
 pub mod reports;
 pub mod requests;
 pub mod runs;

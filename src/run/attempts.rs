@@ -15,7 +15,8 @@ use crate::db::DbError;
 use crate::db::attempts;
 use crate::db::checkpoint::{Checkpoint, Key};
 use crate::db::connect::{Connector, Purpose};
-use crate::db::fence::{Failure, Fence, Outcome};
+use crate::db::fence::{Failure, Fence, FencedTransaction, Outcome};
+use crate::db::pulse::Pulse;
 use crate::election::tenure::{AtWork, OpenStep};
 use crate::telemetry::{StepOutcome, WriteOperation, event, metrics};
 
@@ -26,12 +27,18 @@ const READ_LIMIT: Duration = Duration::from_secs(150);
 pub(super) struct Hand {
     fence: Fence,
     connector: Connector,
-    reading: Option<PgConnection>,
+    reading: Option<Reading>,
     /// The step that is at work.
     open: Option<OpenStep>,
     /// A fenced transaction is under way: it ends by itself when the term is told to, and commits where it was about to.
     writing: Arc<AtomicBool>,
     tools: Tools,
+}
+
+/// A session to read with, and the server process behind it.
+struct Reading {
+    session: PgConnection,
+    backend: i32,
 }
 
 /// What all hands of a term share.
@@ -42,6 +49,7 @@ pub(super) struct Tools {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) attempts: u32,
     pub(super) backoff: Duration,
+    pub(super) pulse: Duration,
 }
 
 /// How trying a step ended, where the term stands.
@@ -71,6 +79,10 @@ impl Tools {
         }
     }
 
+    fn pulse(&self, backend: i32) -> Pulse {
+        Pulse::new(backend, self.connector.clone(), self.pulse)
+    }
+
     pub(super) fn hand(&self) -> Hand {
         let fence = Fence::new(Arc::clone(&self.reins.term), self.connector.clone(), self.reins.stop.clone());
         Hand {
@@ -84,6 +96,17 @@ impl Tools {
     }
 }
 
+// === impl Reading ===
+
+impl Reading {
+    async fn open(connector: &Connector) -> Result<Self, DbError> {
+        let opened = connector.connect(Purpose::Read).await;
+        let mut session = opened.map_err(|error| DbError::Reach(error.to_string()))?;
+        let backend = sqlx::query_scalar!(r#"SELECT pg_backend_pid() AS "pid!""#).fetch_one(&mut session).await?;
+        Ok(Self { session, backend })
+    }
+}
+
 // === impl Hand ===
 
 impl Hand {
@@ -93,9 +116,7 @@ impl Hand {
 
     /// The step at work shows that it gets on.
     pub(super) fn beat(&self) {
-        if let Some(open) = &self.open {
-            open.beat();
-        }
+        beat(self.open.as_ref());
     }
 
     /// Reads in one read-only transaction: all of it is of one moment. After an error the session is dropped.
@@ -119,14 +140,15 @@ impl Hand {
         &mut self,
         work: impl AsyncFnOnce(&mut PgConnection) -> Result<T, DbError>,
     ) -> Result<T, DbError> {
-        let mut session = match self.reading.take() {
-            Some(session) => session,
-            None => self.connector.connect(Purpose::Read).await.map_err(|error| DbError::Reach(error.to_string()))?,
+        let Reading { mut session, backend } = match self.reading.take() {
+            Some(reading) => reading,
+            None => Reading::open(&self.connector).await?,
         };
         session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
-        let value = work(&mut session).await?;
+        let open = self.open.as_ref();
+        let value = self.tools.pulse(backend).during(|| beat(open), Box::pin(work(&mut session))).await?;
         session.execute("COMMIT").await?;
-        self.reading = Some(session);
+        self.reading = Some(Reading { session, backend });
         Ok(value)
     }
 
@@ -154,7 +176,8 @@ impl Hand {
         work: impl AsyncFnOnce(&mut PgConnection) -> Result<T, DbError>,
     ) -> Result<T, RunError> {
         self.writing.store(true, Ordering::SeqCst);
-        let written = self.fence.record(async |transaction| Ok(work(transaction.sql()).await?)).await;
+        let (tools, open) = (&self.tools, self.open.as_ref());
+        let written = self.fence.record(async |transaction| Ok(felt(tools, open, transaction, work).await?)).await;
         self.writing.store(false, Ordering::SeqCst);
         written.map_err(|error| self.counted(error.into(), operation))
     }
@@ -167,7 +190,9 @@ impl Hand {
     ) -> Result<Outcome<T>, StepError> {
         let operation = operation(checkpoint.key.step);
         self.writing.store(true, Ordering::SeqCst);
-        let written = self.fence.write(checkpoint, async |transaction| Ok(work(transaction.sql()).await?)).await;
+        let (tools, open) = (&self.tools, self.open.as_ref());
+        let written =
+            self.fence.write(checkpoint, async |transaction| Ok(felt(tools, open, transaction, work).await?)).await;
         self.writing.store(false, Ordering::SeqCst);
         written.map_err(|error| match StepError::from(error) {
             StepError::Run(error) => StepError::Run(self.counted(error, operation)),
@@ -242,6 +267,26 @@ impl Hand {
                 }
             }
         }
+    }
+}
+
+/// The work of a transaction, with a finger on its backend's pulse; and a beat when it is done, since what follows (the
+/// checkpoint, the commit) has limits of its own.
+async fn felt<T>(
+    tools: &Tools,
+    open: Option<&OpenStep>,
+    transaction: &mut FencedTransaction,
+    work: impl AsyncFnOnce(&mut PgConnection) -> Result<T, DbError>,
+) -> Result<T, DbError> {
+    let pulse = tools.pulse(transaction.backend());
+    let done = pulse.during(|| beat(open), Box::pin(work(transaction.sql()))).await;
+    beat(open);
+    done
+}
+
+fn beat(open: Option<&OpenStep>) {
+    if let Some(open) = open {
+        open.beat();
     }
 }
 

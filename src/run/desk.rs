@@ -20,6 +20,8 @@ pub const ENGINE: &str = env!("CARGO_PKG_VERSION");
 
 /// The first wait after a step failed.
 const BACKOFF: Duration = Duration::from_millis(250);
+/// How many looks at a long statement's backend there are before its step would count as stalled.
+const LOOKS_A_STALL: u32 = 4;
 
 /// What the work goes by. Read once, at start; a change of settings is a restart.
 #[derive(Debug, Clone)]
@@ -42,6 +44,8 @@ pub struct Desk {
     pub judged_by: String,
     /// How long a step that failed waits before it is tried again; doubled each time, up to a hundredfold.
     pub backoff: Duration,
+    /// How often a transaction's backend is looked at while nothing else shows that its step gets on.
+    pub pulse: Duration,
 }
 
 // === impl Desk ===
@@ -63,6 +67,7 @@ impl Desk {
             parallel: usize::try_from(settings.run.parallel).unwrap_or(1),
             step_attempts: settings.run.step_attempts,
             backoff: BACKOFF,
+            pulse: settings.lease.timings.stall_limit / LOOKS_A_STALL,
         }
     }
 

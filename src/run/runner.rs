@@ -92,7 +92,8 @@ impl Runner {
     /// The work of the term that `reins` hold.
     pub fn new(bench: Bench, reins: Reins) -> Self {
         let Bench { desk, inbox, outbox, connector, clock } = bench;
-        let tools = Tools { reins, connector, clock, attempts: desk.step_attempts, backoff: desk.backoff };
+        let tools =
+            Tools { reins, connector, clock, attempts: desk.step_attempts, backoff: desk.backoff, pulse: desk.pulse };
         let hand = tools.hand();
         Self {
             desk,

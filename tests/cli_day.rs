@@ -76,7 +76,7 @@ async fn the_day_is_read_as_text_and_as_json() {
     }
     let wrong = counterfoil(&site, &["breaks", "--class", "nonsense"]).await;
     assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
-    assert!(text(&counterfoil(&site, &["breaks"]).await).contains("account"));
+    every_open_line_says_what_it_is(&site, breaks).await;
 
     let report = counterfoil(&site, &["report", "--date", DATE, "--account", "europe"]).await;
     let published = std::fs::read(site.path(&format!("outbox/{DATE}/europe/r0.txt"))).expect("published");
@@ -86,6 +86,7 @@ async fn the_day_is_read_as_text_and_as_json() {
     let none = counterfoil(&site, &["report", "--date", "2026-11-20"]).await;
     assert_eq!(none.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&none.stderr).contains("counterfoil runs --date 2026-11-20"), "{none:?}");
+    what_is_not_there_is_told_with_what_is(&site).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -135,6 +136,52 @@ async fn a_reader_that_left_changes_neither_the_outcome_nor_the_exit_code() {
         code == Some(1) && said.contains("nobody answered"),
         "nobody leads, and nobody is told that it is done: {said}"
     );
+}
+
+/// In text, at a terminal's width, and in JSON.
+async fn every_open_line_says_what_it_is(site: &Site, breaks: &[Value]) {
+    let told = text(&counterfoil(site, &["breaks"]).await);
+    assert!(told.lines().all(|line| line.chars().count() <= 100), "{told}");
+    let letters: String = told.split_whitespace().collect();
+    for open in breaks {
+        for key in ["date", "description", "reference"] {
+            let Some(value) = open[key].as_str() else {
+                assert!(key == "reference", "{key} is missing: {open}");
+                continue;
+            };
+            let value: String = value.split_whitespace().collect();
+            assert!(letters.contains(&value), "{key} {value:?} of {} is not in\n{told}", open["line"]);
+        }
+        assert!(open["origin"]["file"].is_string(), "{open}");
+    }
+}
+
+async fn what_is_not_there_is_told_with_what_is(site: &Site) {
+    for (arguments, told) in [
+        (&["breaks", "--account", "operatin"][..], "no account \"operatin\": known are operating, "),
+        (&["report", "--account", "operatin"], "no account \"operatin\": known are operating, "),
+        (&["breaks", "--date", "2026-11-20"], "no account was closed on 2026-11-20: "),
+        (&["breaks", "--date", "2026-11-20", "--account", "europe"], "europe was not closed on 2026-11-20: "),
+        (&["report", "--date", "2026-11-20"], "newest first: 2026-11-27"),
+        (&["report", "--account", "europe", "--revision", "1"], "2026-11-27 has no report of revision 1"),
+    ] {
+        let output = counterfoil(site, arguments).await;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(said.contains(told) && output.stdout.is_empty(), "{arguments:?}: {said}");
+    }
+    // A newer date is due, and has no report: the newest that has one is shown, and that is said.
+    let report = text(&counterfoil(site, &["report", "--account", "europe"]).await);
+    let ahead = "SELECT count(*) FROM counterfoil.run WHERE business_date > '2026-11-27'";
+    assert_eq!(site.count(ahead).await, 0);
+    let mut runner = site.lead(2, "b").await;
+    site.clock.advance(std::time::Duration::from_hours(72));
+    runner.pass().await.expect("a pass");
+    assert_eq!(site.count(ahead).await, 1, "the next business date is due");
+    let newest = counterfoil(site, &["report", "--account", "europe"]).await;
+    assert_eq!(text(&newest), report);
+    let said = String::from_utf8_lossy(&newest.stderr).into_owned();
+    assert!(said.contains("2026-11-30 has no report yet") && said.contains("this is 2026-11-27"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,6 +8,7 @@ mod files;
 mod healthcheck;
 mod history;
 mod inspect;
+mod known;
 mod migrate;
 mod out;
 mod pause;

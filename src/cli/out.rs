@@ -45,6 +45,20 @@ pub(super) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     line(serde_json::to_string(value)?)
 }
 
+/// How many columns text may be wide: those of the terminal; else what COLUMNS says; else 100.
+pub(super) fn width() -> usize {
+    let said = || std::env::var("COLUMNS").ok()?.trim().parse().ok();
+    terminal().or_else(said).unwrap_or(100)
+}
+
+/// The width of the terminal that is written to. A pager may stand between: then it is the one that errors go to.
+#[expect(clippy::disallowed_methods, reason = "it is asked for its width")]
+fn terminal() -> Option<usize> {
+    let of = |size: rustix::io::Result<rustix::termios::Winsize>| size.ok().map(|size| usize::from(size.ws_col));
+    let width = of(rustix::termios::tcgetwinsize(io::stdout()));
+    width.or_else(|| of(rustix::termios::tcgetwinsize(io::stderr()))).filter(|columns| *columns > 0)
+}
+
 /// Says something on standard error. If nobody hears it there, nobody can be told.
 pub(super) fn say(words: impl AsRef<str>) {
     let _ = io::stderr().write_all(format!("{}\n", words.as_ref()).as_bytes());

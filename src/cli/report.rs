@@ -6,7 +6,7 @@ use anyhow::bail;
 use chrono::NaiveDate;
 use clap::{Args, ValueEnum};
 
-use super::{Exit, date, out, session};
+use super::{Exit, date, known, out, session};
 use crate::db::connect::Purpose;
 use crate::db::{reports, runs};
 
@@ -15,7 +15,7 @@ use crate::db::{reports, runs};
 /// Byte for byte as it was stored under the leader's term, and published to the outbox.
 #[derive(Debug, Args)]
 pub(super) struct Report {
-    /// The business date [default: the newest one]
+    /// The business date [default: the newest that has a report]
     #[arg(long, value_name = "YYYY-MM-DD", value_parser = date::read)]
     date: Option<NaiveDate>,
     /// The account [default: the summary of all]
@@ -47,25 +47,40 @@ impl Report {
     /// Runs it.
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let extension = if self.json || self.format == Face::Json { "json" } else { "txt" };
-        let bytes = session::ask(self.config.as_deref(), Purpose::Read, async |_, session| {
+        let (bytes, newer) = session::ask(self.config.as_deref(), Purpose::Read, async |settings, session| {
+            let account = self.account.as_deref();
+            if let Some(account) = account {
+                known::account(session, settings, account).await?;
+            }
+            let newest = runs::newest(session, 1).await?.first().map(|run| run.business_date);
             let date = match self.date {
                 Some(date) => date,
-                None => match runs::newest(session, 1).await?.first() {
-                    Some(run) => run.business_date,
-                    None => bail!("no date was recorded yet"),
+                None => match reports::newest(session, account).await? {
+                    Some(date) => date,
+                    None => bail!(
+                        "{} has no report yet: counterfoil runs says what is waited for",
+                        account.unwrap_or("the day")
+                    ),
                 },
             };
-            let found = match &self.account {
+            let found = match account {
                 Some(account) => reports::find(session, account, date, self.revision, extension).await?,
                 None => reports::summary(session, date, extension).await?,
             };
-            found.ok_or_else(|| match &self.account {
-                Some(account) => {
-                    anyhow::anyhow!("{account} has no report of {date}: counterfoil runs --date {date} says why")
-                }
-                None => anyhow::anyhow!("there is no summary of {date}: counterfoil runs --date {date} says why"),
-            })
+            let Some(bytes) = found else {
+                known::closed(session, account, date).await?;
+                let which = self.revision.map_or_else(String::new, |revision| format!(" of revision {revision}"));
+                bail!("{date} has no report{which}: counterfoil runs --date {date} says why");
+            };
+            Ok((bytes, newest.filter(|newest| self.date.is_none() && *newest > date).map(|newest| (newest, date))))
         })?;
+        // On stderr: what is on stdout is the report, byte for byte.
+        if let Some((newest, date)) = newer {
+            out::say(format!(
+                "counterfoil: {newest} has no report yet (counterfoil runs --date {newest} says why); this is {date}, the \
+                 newest that has one"
+            ));
+        }
         out::bytes(&bytes)?;
         Ok(Exit::Done)
     }

@@ -109,6 +109,44 @@ pub async fn states_of(session: &mut PgConnection, account: &str, limit: i64) ->
     Ok(states.fetch_all(session).await?)
 }
 
+/// The dates on which an account was closed, or any account, newest first, at most `limit`.
+pub async fn closed_dates(
+    session: &mut PgConnection,
+    account: Option<&str>,
+    limit: i64,
+) -> Result<Vec<NaiveDate>, DbError> {
+    let dates = sqlx::query_scalar!(
+        "SELECT DISTINCT business_date FROM counterfoil.account_day
+         WHERE status = 'closed' AND ($1::text IS NULL OR account = $1) ORDER BY business_date DESC LIMIT $2",
+        account,
+        limit
+    )
+    .fetch_all(session)
+    .await?;
+    Ok(dates)
+}
+
+/// Was the account, or any account, closed on this date?
+pub async fn is_closed(session: &mut PgConnection, account: Option<&str>, date: NaiveDate) -> Result<bool, DbError> {
+    let closed = sqlx::query_scalar!(
+        r#"SELECT EXISTS (SELECT FROM counterfoil.account_day
+                          WHERE business_date = $2 AND status = 'closed' AND ($1::text IS NULL OR account = $1)) AS "closed!""#,
+        account,
+        date
+    )
+    .fetch_one(session)
+    .await?;
+    Ok(closed)
+}
+
+/// Every account that ever had a day, by id.
+pub async fn accounts(session: &mut PgConnection) -> Result<Vec<String>, DbError> {
+    let accounts = sqlx::query_scalar!("SELECT DISTINCT account FROM counterfoil.account_day ORDER BY account")
+        .fetch_all(session)
+        .await?;
+    Ok(accounts)
+}
+
 /// The last closed day of an account before a date.
 pub async fn closed_before(
     session: &mut PgConnection,

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 
 use super::stored::StoredStanding;
 use super::{DayKey, DbError, bank, books, matches};
-use crate::account::Account;
+use crate::account::{Account, AccountId};
 use crate::matching::{Nearest, OpenLine, Side};
 use crate::money::Money;
 use crate::proof::Proof;
@@ -112,6 +112,29 @@ pub async fn open(
     .fetch_all(session)
     .await?;
     Ok(rows)
+}
+
+/// The lines that these open rows of one account's day are of, as that day knew them. Opening items are no row, and are
+/// not among them.
+pub async fn lines_of(session: &mut PgConnection, account: &AccountId, rows: &[&BreakRow]) -> Result<Lines, DbError> {
+    let Some(date) = rows.first().map(|row| row.business_date) else { return Ok(Lines::default()) };
+    let book_seq = sqlx::query_scalar!(
+        "SELECT book_seq FROM counterfoil.manifest WHERE account = $1 AND business_date = $2
+         ORDER BY revision DESC, pass DESC LIMIT 1",
+        account.as_str(),
+        date
+    )
+    .fetch_one(&mut *session)
+    .await?;
+    let of = |side: &str| {
+        let rows = rows.iter().filter(|row| row.side == side);
+        rows.map(|row| (row.line.clone(), (row.first_seen, row.late))).collect()
+    };
+    let index = |found: Vec<OpenLine>| found.into_iter().map(|line| (line.id.clone(), line)).collect();
+    Ok(Lines {
+        bank: index(bank::by_id(&mut *session, account, &of("bank")).await?),
+        book: index(books::by_id(session, account, book_seq, &of("book")).await?),
+    })
 }
 
 /// The outcome of a closed account-day; `None` if it is not closed. `account` gives its opening items, which are no row.

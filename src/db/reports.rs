@@ -88,3 +88,15 @@ pub async fn summary(session: &mut PgConnection, date: NaiveDate, extension: &st
     .await?;
     Ok(bytes)
 }
+
+/// The newest date of which an account, or the run as a whole, has a report.
+pub async fn newest(session: &mut PgConnection, account: Option<&str>) -> Result<Option<NaiveDate>, DbError> {
+    let date = sqlx::query_scalar!(
+        "SELECT CASE WHEN $1::text IS NULL THEN (SELECT max(business_date) FROM counterfoil.summary)
+                     ELSE (SELECT max(business_date) FROM counterfoil.report WHERE account = $1) END",
+        account
+    )
+    .fetch_one(session)
+    .await?;
+    Ok(date)
+}

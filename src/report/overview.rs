@@ -165,13 +165,7 @@ impl Bridge {
 impl OpenRow<'_> {
     /// Who, and for what: counterparty and prose.
     pub fn who(&self) -> String {
-        let Some(line) = self.line else { return String::new() };
-        let name = line.counterparty.as_ref().and_then(|counterparty| counterparty.name.as_deref()).unwrap_or("");
-        match (name.is_empty(), line.description.is_empty()) {
-            (true, _) => line.description.clone(),
-            (false, true) => name.to_owned(),
-            (false, false) => format!("{name} · {}", line.description),
-        }
+        self.line.map_or_else(String::new, who)
     }
 
     /// The strongest reference.
@@ -189,6 +183,16 @@ impl AccountOutcome {
             Side::Bank => self.lines.bank.get(id),
             Side::Book => self.lines.book.get(id),
         }
+    }
+}
+
+/// Who a line is with, and for what: counterparty and prose.
+pub fn who(line: &OpenLine) -> String {
+    let name = line.counterparty.as_ref().and_then(|counterparty| counterparty.name.as_deref()).unwrap_or("");
+    match (name.is_empty(), line.description.is_empty()) {
+        (true, _) => line.description.clone(),
+        (false, true) => name.to_owned(),
+        (false, false) => format!("{name} · {}", line.description),
     }
 }
 

@@ -205,6 +205,27 @@ fn the_character_set_changes_no_identity() {
 }
 
 #[test]
+fn bytes_that_contradict_their_label_are_read_and_said_at_their_place() {
+    let text = String::from_utf8(DAY_V02.to_vec()).unwrap().replace("PIX RECEBIDO", "PIX AÇÚCAR");
+    let line = u32::try_from(text[..text.find("AÇÚCAR").unwrap()].lines().count()).unwrap();
+    let (latin, _, _) = encoding_rs::WINDOWS_1252.encode(&text);
+    let said = |bytes: &[u8]| {
+        let parsed = parse(bytes);
+        let found = parsed.diagnostics.iter().find(|found| found.code == "CHARSET").cloned();
+        let found = found.map(|found| (found.severity, found.line));
+        (parsed.statements.first().map(|statement| statement.lines[0].description.contains("AÇÚCAR")), found)
+    };
+    assert_eq!(said(&latin), (Some(true), Some((Severity::Warning, Some(line)))));
+    let labelled = text.replace("encoding=\"UTF-8\"", "encoding=\"ISO-8859-1\"");
+    assert_ne!(labelled, text);
+    assert_eq!(said(labelled.as_bytes()), (Some(true), Some((Severity::Info, Some(line)))), "as in OFX");
+    let mut damaged = latin.into_owned();
+    let at = damaged.iter().position(|byte| *byte == 0xC7).unwrap();
+    damaged[at] = 0x81;
+    assert_eq!(said(&damaged), (None, Some((Severity::Error, Some(line)))), "a byte without a meaning is no letter");
+}
+
+#[test]
 fn a_batch_stays_one_line_and_its_transactions_explain_it() {
     // D1, D2, D3, D7: the line is the entry; a detail's amount is the one in the account's currency.
     let batch = &statements(DAY_V02)[0].lines[1];
@@ -451,7 +472,8 @@ fn xml_that_attacks_or_breaks_off_is_refused() {
     assert_eq!(error(message(&format!("<X>{}", "<y>".repeat(100))).as_bytes()).0, "LIMIT");
     assert_eq!(error(message(&format!("<Id>{}</Id>", "x".repeat(70_000))).as_bytes()).0, "LIMIT");
     assert_eq!(error(message("<Id>1</Nope>").as_bytes()).0, "XML");
-    assert_eq!(error(&[b"<Document><BkToCstmrStmt>\0".as_slice()].concat()).0, "XML");
+    assert_eq!(error(b"<Document><BkToCstmrStmt>\0").0, "CHARSET");
+    assert_eq!(error(b"<Document><BkToCstmrStmt>\x01").0, "XML");
     let whole = message(&entry("1", "CRDT", ""));
     for cut in 1..whole.len() {
         let parsed = parse(&whole.as_bytes()[..cut]);

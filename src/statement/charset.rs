@@ -24,8 +24,22 @@ enum Label {
     /// None, or one that promises nothing beyond ASCII.
     Silent,
     Utf8,
-    SingleByte(&'static Encoding),
+    Encoding(&'static Encoding),
     Unknown,
+}
+
+/// The XML declaration among the first characters of a file, up to its end.
+pub(super) fn xml_declaration(head: &str) -> Option<&str> {
+    let lower = head.to_ascii_lowercase();
+    let start = lower.find("<?xml")?;
+    let end = lower[start..].find("?>").map_or(lower.len(), |length| start + length);
+    Some(&head[start..end])
+}
+
+/// The charset that an XML declaration names, if it names one.
+pub(super) fn named_in(declaration: &str) -> Option<&str> {
+    let at = declaration.to_ascii_lowercase().find("encoding")?;
+    declaration[at..].split(['"', '\'']).nth(1)
 }
 
 /// Decodes a file whose own header says `declared`.
@@ -54,7 +68,7 @@ pub fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> Result<Decoded<'a>
     let label = Label::of(declared);
     match std::str::from_utf8(bytes) {
         Ok(text) => {
-            let mislabelled = matches!(label, Label::SingleByte(_) | Label::Unknown) && !text.is_ascii();
+            let mislabelled = matches!(label, Label::Encoding(_) | Label::Unknown) && !text.is_ascii();
             let finding = mislabelled.then(|| {
                 let at = bytes.iter().position(|byte| !byte.is_ascii()).unwrap_or(0);
                 let message = format!("labelled {}, but valid UTF-8: read as UTF-8", declared.unwrap_or("otherwise"));
@@ -62,19 +76,19 @@ pub fn decode<'a>(bytes: &'a [u8], declared: Option<&str>) -> Result<Decoded<'a>
             });
             Ok(Decoded { text: Cow::Borrowed(text), finding })
         }
-        Err(broken) => single_byte(bytes, &label, declared, broken.valid_up_to()),
+        Err(broken) => labelled(bytes, &label, declared, broken.valid_up_to()),
     }
 }
 
 /// Bytes that are not UTF-8; `first` is where that shows.
-fn single_byte<'a>(
+fn labelled<'a>(
     bytes: &'a [u8],
     label: &Label,
     declared: Option<&str>,
     first: usize,
 ) -> Result<Decoded<'a>, Diagnostic> {
     let encoding = match label {
-        Label::SingleByte(encoding) => encoding,
+        Label::Encoding(encoding) => encoding,
         Label::Silent | Label::Utf8 => WINDOWS_1252,
         Label::Unknown => {
             let why = format!(
@@ -92,7 +106,7 @@ fn single_byte<'a>(
     let text = encoding
         .decode_without_bom_handling_and_without_replacement(bytes)
         .ok_or_else(|| refused(bytes, first, &format!("or a later one has no meaning in {}", encoding.name())))?;
-    let finding = (!matches!(label, Label::SingleByte(_))).then(|| {
+    let finding = (!matches!(label, Label::Encoding(_))).then(|| {
         let message = format!(
             "byte {first} (0x{:02X}) is not what the label {} promises: read as Windows-1252",
             bytes[first],
@@ -104,7 +118,8 @@ fn single_byte<'a>(
 }
 
 fn refuse_nul(rest: &[u8], bytes: &[u8]) -> Result<(), Diagnostic> {
-    match rest.iter().position(|byte| *byte == 0) {
+    // `contains` is the fast one; where the NUL stands is asked only if there is one.
+    match rest.contains(&0).then(|| rest.iter().position(|byte| *byte == 0)).flatten() {
         Some(at) => Err(refused(bytes, at + bytes.len() - rest.len(), "is a NUL: this is no text, or it was damaged")),
         None => Ok(()),
     }
@@ -136,12 +151,13 @@ impl Label {
             "UTF-8" | "UTF8" | "UNICODE" | "65001" => Self::Utf8,
             // Latin-1 is Windows-1252 without 27 printable characters: whoever labels one means either.
             "1252" | "CP1252" | "WINDOWS-1252" | "8859-1" | "ISO-8859-1" | "ISO8859-1" | "LATIN1" => {
-                Self::SingleByte(WINDOWS_1252)
+                Self::Encoding(WINDOWS_1252)
             }
             other => {
                 let windows = format!("windows-{other}");
                 let known = Encoding::for_label(other.as_bytes()).or_else(|| Encoding::for_label(windows.as_bytes()));
-                known.filter(|encoding| encoding.is_single_byte()).map_or(Self::Unknown, Self::SingleByte)
+                // The label was read as ASCII: in a charset that does not hold ASCII it is no truth.
+                known.filter(|encoding| encoding.is_ascii_compatible()).map_or(Self::Unknown, Self::Encoding)
             }
         }
     }
@@ -165,8 +181,23 @@ mod tests {
         assert_eq!(read(b"CART\xC3O", "UTF-8"), ("CARTÃO".into(), Some(Severity::Warning)));
         assert_eq!(read(b"CARTAO", "1252"), ("CARTAO".into(), None));
         assert_eq!(read(b"\xA3", "1250"), ("Ł".into(), None));
+        assert_eq!(read(b"\xD2\xF8\xD0\xD0", "GB18030"), ("银行".into(), None));
+        assert_eq!(read("ção".as_bytes(), "UTF-16"), ("ção".into(), Some(Severity::Info)));
         assert_eq!(read(b"\xEF\xBB\xBFa", "1252"), ("a".into(), None));
         assert_eq!(read(b"\xFF\xFEa\0\xE7\0", "NONE"), ("aç".into(), None));
+    }
+
+    #[test]
+    fn the_charset_of_xml_is_what_its_declaration_names() {
+        for (head, found) in [
+            ("<?xml version=\"1.0\" encoding = 'ISO-8859-1' ?><a b=\"encoding\">", Some(Some("ISO-8859-1"))),
+            ("\n<?XML VERSION=\"1.0\" ENCODING=\"UTF-8\"?>", Some(Some("UTF-8"))),
+            ("<?xml version='1.0'?><a encoding='x'>", Some(None)),
+            ("<?xml encoding='UTF-", Some(Some("UTF-"))),
+            ("<a encoding='x'>", None),
+        ] {
+            assert_eq!(xml_declaration(head).map(named_in), found, "{head}");
+        }
     }
 
     #[test]

@@ -50,13 +50,13 @@ pub fn parse(input: &Input<'_>) -> Parsed {
         let message = format!("a file of {} bytes: more than {MAX_BYTES} are not read", input.bytes.len());
         return Parsed::refused(None, vec![Diagnostic::new(Severity::Error, "LIMIT", message)]);
     }
-    let (text, warning) = match xml::decode(input.bytes) {
+    let decoded = match xml::decode(input.bytes) {
         Ok(decoded) => decoded,
         Err(diagnostic) => return Parsed::refused(None, vec![diagnostic]),
     };
-    let mut reading = Reading::new(&text);
-    if let Some(warning) = warning {
-        reading.found.push(warning);
+    let mut reading = Reading::new(&decoded.text);
+    if let Some(finding) = decoded.finding {
+        reading.found.push(finding);
     }
     let mut format = None;
     let read = read_file(&mut reading, &mut format);

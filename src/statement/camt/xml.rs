@@ -6,13 +6,16 @@
 
 use std::borrow::Cow;
 
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::money::Currency;
+use crate::statement::charset::{self, Decoded};
 use crate::statement::place::Places;
+
+/// How much of a file is searched for its XML declaration.
+const HEAD: usize = 200;
 
 /// How deep elements may nest. The deepest path of camt.053 has 14 levels; business envelopes add a few.
 const MAX_DEPTH: u32 = 64;
@@ -275,70 +278,19 @@ fn is_xml_char(c: char) -> bool {
     !matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
 }
 
-/// The file's bytes as text: by its byte order mark, else by what the XML declaration says, else UTF-8.
-///
-/// Bytes that are not what the file says they are, are read as Windows-1252 where it says UTF-8 (banks mislabel), and
-/// that is a warning; everything else is refused.
-pub(super) fn decode(bytes: &[u8]) -> Result<(Cow<'_, str>, Option<Diagnostic>), Diagnostic> {
-    let refused = |message: String| Diagnostic::new(Severity::Error, "CHARSET", message);
-    let (encoding, skip) = match Encoding::for_bom(bytes) {
-        Some(found) => found,
-        None => match bytes {
-            [b'<', 0, ..] => (UTF_16LE, 0),
-            [0, b'<', ..] => (UTF_16BE, 0),
-            _ => match declared(bytes) {
-                // The declaration is readable as ASCII, so that a claim of UTF-16 without a mark is wrong.
-                Some(label) => match Encoding::for_label(label.as_bytes()) {
-                    Some(encoding) if encoding == UTF_16LE || encoding == UTF_16BE => (UTF_8, 0),
-                    Some(encoding) => (encoding, 0),
-                    None => {
-                        return Err(refused(format!(
-                            "encoding: found {:?}, expected a character set that is known \
-                            (UTF-8, ISO-8859-1, windows-1252, UTF-16)",
-                            excerpt(&label)
-                        )));
-                    }
-                },
-                None => (UTF_8, 0),
-            },
-        },
-    };
-    let bytes = &bytes[skip..];
-    let (text, warning) = match encoding.decode_without_bom_handling_and_without_replacement(bytes) {
-        Some(text) => (text, None),
-        None if encoding == UTF_8 => {
-            let (text, _) = WINDOWS_1252.decode_without_bom_handling(bytes);
-            let warning = Diagnostic::new(
-                Severity::Warning,
-                "CHARSET",
-                "the file says UTF-8, but has bytes that are not: it was read as Windows-1252, and names may look odd",
-            );
-            (text, Some(warning))
-        }
-        None => return Err(refused(format!("bytes that are not {}, which the file says it is in", encoding.name()))),
-    };
+/// The file's bytes as text, by the rule that holds for every format ([`charset`]), without what XML forbids.
+pub(super) fn decode(bytes: &[u8]) -> Result<Decoded<'_>, Diagnostic> {
+    let head: String = bytes.iter().take(HEAD).map(|byte| char::from(*byte)).collect();
+    let declared = charset::xml_declaration(&head).and_then(charset::named_in);
+    let decoded = charset::decode(bytes, declared)?;
+    let text = &decoded.text;
     if let Some(at) = text.bytes().position(|byte| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')) {
-        let (line, column) = Places::new(&text).of(at);
+        let (line, column) = Places::new(text).of(at);
         let message =
             format!("a control character (U+{:04X}), which XML forbids: the file is damaged", text.as_bytes()[at]);
         return Err(Diagnostic::new(Severity::Error, "XML", message).at(line, column));
     }
-    Ok((text, warning))
-}
-
-/// The encoding that an XML declaration at the very beginning names.
-fn declared(bytes: &[u8]) -> Option<String> {
-    let head = &bytes[..bytes.len().min(200)];
-    let head = &head[head.iter().position(|byte| !byte.is_ascii_whitespace())?..];
-    if !head.starts_with(b"<?xml") {
-        return None;
-    }
-    let end = head.windows(2).position(|pair| pair == b"?>")?;
-    let declaration = std::str::from_utf8(&head[..end]).ok()?;
-    let (_, value) = declaration.split_once("encoding")?;
-    let value = value.trim_start().strip_prefix('=')?.trim_start();
-    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''))?;
-    value[1..].split(quote).next().map(str::to_owned)
+    Ok(decoded)
 }
 
 #[cfg(test)]
@@ -355,16 +307,17 @@ mod tests {
 
     #[test]
     fn the_character_set_is_the_one_that_the_file_declares() {
-        let (text, warning) = decode(b"<?xml version='1.0' encoding='ISO-8859-1'?><a>\xe7</a>").unwrap();
-        assert!(text.contains('ç') && warning.is_none());
+        let read = |bytes: &[u8]| decode(bytes).map(|decoded| (decoded.text.contains('ç'), decoded.finding.is_some()));
+        assert_eq!(read(b"<?xml version='1.0' encoding='ISO-8859-1'?><a>\xe7</a>"), Ok((true, false)));
         let utf16: Vec<u8> = "\u{feff}<?xml version='1.0' encoding='UTF-16'?><a>ç</a>"
             .encode_utf16()
             .flat_map(u16::to_be_bytes)
             .collect();
-        assert!(decode(&utf16).unwrap().0.contains('ç'));
-        let (text, warning) = decode(b"<?xml version='1.0' encoding='UTF-8'?><a>\xe7</a>").unwrap();
-        assert!(text.contains('ç') && warning.is_some());
-        assert_eq!(decode(b"<?xml version='1.0' encoding='klingon'?><a/>").unwrap_err().code, "CHARSET");
-        assert_eq!(decode(b"<a>\0</a>").unwrap_err().code, "XML");
+        assert_eq!(read(&utf16), Ok((true, false)));
+        assert_eq!(read(b"<?xml version='1.0' encoding='UTF-8'?><a>\xe7</a>"), Ok((true, true)));
+        let refused = |bytes: &[u8]| read(bytes).map_err(|refused| (refused.code, refused.line, refused.column));
+        assert_eq!(refused(b"<?xml encoding='klingon'?>\n<a>\xe7</a>"), Err(("CHARSET", Some(2), Some(4))));
+        assert_eq!(refused(b"<a>\0</a>"), Err(("CHARSET", Some(1), Some(4))));
+        assert_eq!(refused(b"<a>\n\x1b</a>"), Err(("XML", Some(2), Some(1))));
     }
 }

@@ -1,6 +1,8 @@
 //! What comes before the `OFX` element: `KEY:VALUE` lines, `KEY: value`, all on one line with or without spaces, inside a
 //! comment, or XML declarations. Only the charset is of use; a file without any header is read as well.
 
+use crate::statement::charset;
+
 /// How much of a file is searched for a header.
 const HEAD: usize = 4 * 1024;
 
@@ -12,9 +14,8 @@ const KEYS: [&str; 9] =
 pub(super) fn charset(bytes: &[u8]) -> Option<String> {
     let head: String = bytes.iter().take(HEAD).map(|byte| byte.to_ascii_uppercase() as char).collect();
     let head = &head[..element(&head, 0).unwrap_or(head.len())];
-    if let Some(declaration) = head.find("<?XML").and_then(|at| head[at..].split("?>").next()) {
-        let (_, rest) = declaration.split_once("ENCODING")?;
-        return rest.split(['"', '\'']).nth(1).map(str::to_owned);
+    if let Some(declaration) = charset::xml_declaration(head) {
+        return charset::named_in(declaration).map(str::to_owned);
     }
     // ENCODING:USASCII says nothing beside CHARSET:1252, but ENCODING:UTF-8 does beside CHARSET:NONE.
     let named = |key| field(head, key).filter(|value| !matches!(value.as_str(), "" | "NONE"));

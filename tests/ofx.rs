@@ -230,6 +230,16 @@ fn bytes_that_contradict_their_label_are_read_and_said() {
     assert_eq!(labelled("CHARSET:1252", b"\xC3\x83"), [(Severity::Info, "CHARSET", line)]);
 }
 
+#[test]
+fn a_control_character_is_read_as_a_space_and_said() {
+    let text = entries(&["<TRNAMT>1<FITID>1<MEMO>A\u{1b}[2J\u{7f}B"]) + "\r\n\u{1a}";
+    let statement = only(&text);
+    assert_eq!(statement.lines[0].description, "A [2J B");
+    let said = found(&text, Severity::Warning);
+    assert_eq!(said.len(), 1, "the mark that ends a file of DOS is none: {said:?}");
+    assert!(said[0].0 == "CONTROL", "{said:?}");
+}
+
 // === What is damaged ===
 
 #[test]

@@ -9,6 +9,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 
 /// Reads one record. `None` where something of it cannot be read; every such thing is a finding.
 pub(super) fn read(cells: &impl Cells, reading: &mut Reading<'_>) -> Option<LedgerBalance> {
+    reading.no_controls(cells);
     let account = reading.account(cells);
     let date = reading.date(cells);
     let closing = reading.currency(cells).and_then(|currency| reading.money(cells, Field::Closing, currency));

@@ -23,6 +23,11 @@ pub(super) struct Reading<'p> {
     pub(super) diagnostics: Diagnostics,
 }
 
+/// A byte of ASCII is itself in UTF-8, and never a part of another character.
+fn is_control(byte: u8) -> bool {
+    byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r')
+}
+
 // === impl Reading ===
 
 impl Reading<'_> {
@@ -39,6 +44,18 @@ impl Reading<'_> {
     pub(super) fn take(&mut self, found: Vec<Diagnostic>) {
         for diagnostic in found {
             self.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Text is text: a control character other than a tab or a line end is a finding. Postgres could not even hold a
+    /// NUL, and an escape sequence would act on the terminal of whoever reads the line.
+    pub(super) fn no_controls(&mut self, cells: &impl Cells) {
+        for field in Field::ALL {
+            let control = cells.get(field).and_then(|text| text.bytes().find(|byte| is_control(*byte)));
+            if let Some(byte) = control {
+                let problem = format!("found the control character U+{byte:04X}, expected text");
+                self.fault(cells, field, "CONTROL", &problem);
+            }
         }
     }
 

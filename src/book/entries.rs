@@ -11,6 +11,7 @@ use crate::reference::{Reference, ReferenceKind};
 
 /// Reads one record. `None` where something of it cannot be read; every such thing is a finding.
 pub(super) fn read(cells: &impl Cells, reading: &mut Reading<'_>, ordinal: u32) -> Option<BookLine> {
+    reading.no_controls(cells);
     let id = reading.text(cells, Field::Id);
     let account = reading.account(cells);
     let date = reading.date(cells);

@@ -188,6 +188,25 @@ fn text_of_another_encoding_is_refused_with_its_place_and_the_profile_that_reads
 }
 
 #[test]
+fn a_control_character_in_a_field_is_refused_with_line_and_field() {
+    let object = |text: &str| {
+        format!(
+            "{{\"id\":\"L-1\",\"account\":\"main\",\"date\":\"2026-11-27\",\"amount\":\"1.00\",\"currency\":\"BRL\",\"description\":\"{text}\"}}\n"
+        )
+    };
+    let told = refused(object("Rent\\u0000"), None);
+    assert_eq!(told, ["1:- CONTROL description: found the control character U+0000, expected text"]);
+    assert_eq!(refused(object("a\\u001b[2J"), None).len(), 1);
+    taken(&object("two\\nlines,\\ta tab, caf\u{e9}"));
+    let csv = |text: &str| format!("id,account,date,amount,currency,group\nL-1,main,2026-11-27,1.00,BRL,{text}\n");
+    let told = refused(csv("LOTE\u{7}7"), None);
+    assert_eq!(told, ["2:30 CONTROL group: found the control character U+0007, expected text"]);
+    taken(&csv("\"two\r\nlines\""));
+    let told = refused("account,date,currency,closing\nma\u{7f}in,2026-11-27,BRL,1.00\n", None);
+    assert_eq!(told, ["2:1 CONTROL account: found the control character U+007F, expected text"]);
+}
+
+#[test]
 fn leaving_out_a_posting_with_a_mistake_in_it_is_never_offered() {
     let text = "id,account,date,amount,currency\n1,main,2026-11-27,10.00,BRL\n2,main,2026-11-27,-30.5O,BRL\n";
     assert_eq!(offered(text), Vec::<String>::new());

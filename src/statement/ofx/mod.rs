@@ -30,6 +30,9 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 /// The largest file that is read.
 const MAX_BYTES: usize = 1 << 30;
 
+/// The mark with which DOS ended a file.
+const DOS_END: char = '\u{1a}';
+
 /// Does a file that begins like this hold OFX?
 pub(super) fn knows(head: &str) -> bool {
     let upper = head.to_ascii_uppercase();
@@ -53,6 +56,9 @@ pub fn parse(input: &Input<'_>) -> Parsed {
         found.push(finding);
     }
     let mut places = Places::new(&decoded.text);
+    if let Some(finding) = controls(&decoded.text, &mut places) {
+        found.push(finding);
+    }
     let mut statements = Vec::new();
     if let Err(last) = read_all(&decoded.text, &mut places, &mut found, &mut statements) {
         found.push(located(last, &mut places));
@@ -67,6 +73,20 @@ pub fn parse(input: &Input<'_>) -> Parsed {
         return Parsed::refused(Some(Format::Ofx), diagnostics);
     }
     Parsed { format: Some(Format::Ofx), statements, diagnostics }
+}
+
+/// That control characters are in the text, which are read as spaces. The mark that ends a file of DOS is none.
+fn controls(text: &str, places: &mut Places<'_>) -> Option<Diagnostic> {
+    let text = text.trim_end_matches(|c: char| c.is_whitespace() || c == DOS_END);
+    let is_control = |byte: u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r');
+    let first = text.bytes().position(is_control)?;
+    let (line, column) = places.of(first);
+    let count = text.bytes().filter(|byte| is_control(*byte)).count();
+    let message = format!(
+        "{count} control characters in the file, the first of them U+{:04X}: read as spaces",
+        text.as_bytes()[first]
+    );
+    Some(Diagnostic::new(Severity::Warning, "CONTROL", message).at(line, column))
 }
 
 /// Reads every OFX element of the text: files are joined one after the other, too.
@@ -148,7 +168,7 @@ fn trailing(reading: &mut Reading<'_, '_>, end: usize, next: Option<usize>) {
         return;
     }
     // The end of a comment around the whole, and the mark that ends a file of DOS.
-    let rest = text[end..].trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '\u{1a}' | '-' | '>'));
+    let rest = text[end..].trim_start_matches(|c: char| c.is_whitespace() || matches!(c, DOS_END | '-' | '>'));
     if !rest.is_empty() {
         reading.warning("TRAILING", text.len() - rest.len(), "something stands after the end of OFX, and was not read");
     }

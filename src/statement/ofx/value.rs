@@ -13,7 +13,7 @@ const LONGEST: usize = 8;
 
 /// The value of a text as written, which is trimmed already.
 pub(super) fn value(raw: &str) -> Cow<'_, str> {
-    let plain = |byte: u8| byte >= b' ' && byte != b'&' && byte != b'<';
+    let plain = |byte: u8| byte >= b' ' && !matches!(byte, b'&' | b'<' | 0x7f);
     if raw.bytes().all(plain) {
         return Cow::Borrowed(raw);
     }
@@ -84,6 +84,6 @@ mod tests {
 
     #[test]
     fn control_characters_are_spaces() {
-        assert_eq!(value("a\tb\u{1b}[2Jc\n"), "a b [2Jc");
+        assert_eq!(value("a\tb\u{1b}[2Jc\u{7f}d\n"), "a b [2Jc d");
     }
 }

@@ -42,16 +42,22 @@ impl Registry {
         // A key that lacks a part, and that exactly one other completes, is that other.
         keys.retain(|key, _| all.iter().filter(|other| other.completes(key)).count() != 1);
         let known: BTreeSet<(String, Currency)> = keys.keys().map(|key| (key.number.clone(), key.currency)).collect();
+        let mut of_books: BTreeMap<Key, String> = BTreeMap::new();
         for (name, currency) in books {
             let number = normalised(name);
             if !known.contains(&(number.clone(), currency)) {
                 let key = Key { number, currency, bank: None, branch: None };
-                keys.entry(key).or_insert_with(|| name.to_owned());
+                of_books.entry(key).or_insert_with(|| name.to_owned());
             }
         }
+        // What the bank says of an account names it: a row of the books in another currency under the same number is
+        // another account, and must not rename this one, whose lines and digest carry the id.
+        let named_by_bank = keys.iter().map(|(key, written)| (key, written, key.id(keys.keys())));
+        let named_by_books =
+            of_books.iter().map(|(key, written)| (key, written, key.id(keys.keys().chain(of_books.keys()))));
         let mut registry = Self::default();
-        for (key, written) in &keys {
-            let Some(mut id) = key.id(keys.keys()) else { continue };
+        for (key, written, id) in named_by_bank.chain(named_by_books) {
+            let Some(mut id) = id else { continue };
             // Two numbers may differ only in characters that an id cannot have.
             while registry.by_id.contains_key(&id) {
                 let Ok(longer) = AccountId::new(&format!("{id}_")) else { break };
@@ -134,6 +140,21 @@ mod tests {
             number: number.to_owned(),
             kind: AccountKind::Bank,
         }
+    }
+
+    #[test]
+    fn a_book_row_in_another_currency_is_another_account_and_renames_none() {
+        let statements = [(named(Some("001"), None, "12345-6"), currency("BRL"))];
+        let calendar = Arc::new(Calendar::weekdays());
+        let discover = |books: &[(&'static str, &str)]| -> Vec<String> {
+            let books = books.iter().map(|(name, code)| (*name, currency(code)));
+            let registry =
+                Registry::discover(statements.iter().map(|(account, code)| (account, *code)), books, &calendar);
+            registry.accounts().iter().map(|account| format!("{} {}", account.id, account.currency)).collect()
+        };
+        assert_eq!(discover(&[("12345-6", "BRL")]), ["123456 BRL"]);
+        assert_eq!(discover(&[("12345-6", "USD"), ("12345-6", "BRL")]), ["123456 BRL", "123456-USD USD"]);
+        assert_eq!(discover(&[("77", "EUR"), ("77", "USD")]), ["123456 BRL", "77-EUR EUR", "77-USD USD"]);
     }
 
     #[test]

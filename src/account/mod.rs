@@ -1,10 +1,11 @@
 //! An account of the company: how it is found in files, where it starts, and its days.
 //!
-//! [`registry`] says which account a file speaks of; [`opening`] reads where an account starts; [`ledger`] decides which
-//! statements chain to what is known (anchors, coverage, occurrences); [`day`] computes one account-day from what its
-//! manifest names: lines taken, positions, proofs.
+//! [`registry`] says which account a file speaks of, [`clash`] which two no file could tell apart; [`opening`] reads
+//! where an account starts; [`ledger`] decides which statements chain to what is known (anchors, coverage, occurrences);
+//! [`day`] computes one account-day from what its manifest names: lines taken, positions, proofs.
 
 pub mod book_ledger;
+pub mod clash;
 pub mod day;
 mod discover;
 pub mod ledger;

@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
+use super::clash::{Claim, Clash, clashes};
 use super::{Account, AccountId};
 use crate::money::Currency;
 use crate::statement::AccountRef;
@@ -40,36 +41,6 @@ pub enum Lookup<'a> {
     },
 }
 
-/// Two accounts that no file could tell apart.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Clash {
-    /// One id twice.
-    #[error("{0} is the id of two accounts")]
-    Id(AccountId),
-    /// One key twice.
-    #[error(
-        "{first} and {second} are both {currency} accounts of the number {number}, and nothing else tells them apart"
-    )]
-    Key {
-        /// The one that is declared first.
-        first: AccountId,
-        /// The other.
-        second: AccountId,
-        /// The number or alias, normalised.
-        number: String,
-        /// Their currency.
-        currency: Currency,
-    },
-    /// Nothing is left of a number.
-    #[error("{account} has the number {number:?}, which is empty once zeros and marks are dropped")]
-    NoNumber {
-        /// Whose.
-        account: AccountId,
-        /// As declared.
-        number: String,
-    },
-}
-
 /// A number as it is compared: spaces, `.`, `-`, `/` and leading zeros dropped, in upper case. A check digit stays.
 pub fn normalised(number: &str) -> String {
     let bare: String =
@@ -87,7 +58,7 @@ pub(super) fn normalised_bank(bank: &str) -> String {
 }
 
 /// Do two parts agree, one of which may be unsaid?
-fn agree(declared: Option<&str>, named: Option<&str>, form: fn(&str) -> String) -> bool {
+pub(super) fn agree(declared: Option<&str>, named: Option<&str>, form: fn(&str) -> String) -> bool {
     match (declared.map(form), named.map(form)) {
         (Some(declared), Some(named)) => declared == named || named.is_empty(),
         _ => true,
@@ -99,37 +70,20 @@ fn agree(declared: Option<&str>, named: Option<&str>, form: fn(&str) -> String) 
 impl Registry {
     /// Of these accounts; every clash among them is told.
     pub fn new(accounts: Vec<Account>) -> Result<Self, Vec<Clash>> {
-        let mut clashes = Vec::new();
+        let claims: Vec<Claim> = accounts.iter().map(Claim::of).collect();
+        let clashes = clashes(&claims);
+        if !clashes.is_empty() {
+            return Err(clashes);
+        }
         let mut registry = Self::default();
-        for (at, account) in accounts.iter().enumerate() {
-            if registry.by_id.insert(account.id.clone(), at).is_some() {
-                clashes.push(Clash::Id(account.id.clone()));
-            }
-            let mut numbers = BTreeSet::new();
-            for written in std::iter::once(&account.number).chain(&account.aliases) {
-                let number = normalised(written);
-                if number.is_empty() {
-                    clashes.push(Clash::NoNumber { account: account.id.clone(), number: written.clone() });
-                } else {
-                    numbers.insert(number);
-                }
-            }
-            for number in numbers {
-                let same = registry.by_number.entry(number.clone()).or_default();
-                for first in same.iter().map(|first| &accounts[*first]) {
-                    let overlap = first.currency == account.currency
-                        && agree(first.bank.as_deref(), account.bank.as_deref(), normalised_bank)
-                        && agree(first.branch.as_deref(), account.branch.as_deref(), normalised);
-                    if overlap && first.id != account.id {
-                        let (first, second) = (first.id.clone(), account.id.clone());
-                        clashes.push(Clash::Key { first, second, number: number.clone(), currency: account.currency });
-                    }
-                }
-                same.push(at);
+        for (at, (account, claim)) in accounts.iter().zip(&claims).enumerate() {
+            registry.by_id.insert(account.id.clone(), at);
+            for number in claim.normalised() {
+                registry.by_number.entry(number).or_default().push(at);
             }
         }
         registry.accounts = accounts;
-        if clashes.is_empty() { Ok(registry) } else { Err(clashes) }
+        Ok(registry)
     }
 
     /// The accounts, in the order in which they were given.

@@ -17,8 +17,11 @@ pub(super) fn read(account: &mut Section<'_>, currency: Option<Currency>) -> Opt
     let date = section.need::<NaiveDate>("date");
     let Some(currency) = currency else {
         // Without a currency no amount can be read; its own fault is told already.
-        for key in ["bank", "book", "items"] {
+        for key in ["bank", "book"] {
             section.take(key);
+        }
+        if let Some(file) = section.get::<String>("items") {
+            bytes(&mut section, &file);
         }
         section.finish();
         return None;
@@ -27,10 +30,13 @@ pub(super) fn read(account: &mut Section<'_>, currency: Option<Currency>) -> Opt
     let book = amount(&mut section, "book", currency);
     let items = match section.get::<String>("items") {
         None => Some(Vec::new()),
-        Some(file) => date.and_then(|date| items(&mut section, &file, date, currency)),
+        Some(file) => items(&mut section, &file, date.unwrap_or(NaiveDate::MAX), currency),
     };
-    let opening = match (date, bank, book, items) {
-        (Some(date), Some(bank), Some(book), Some(items)) => Some(Opening { date, bank, book, items }),
+    // A date that cannot be read hides nothing else: with one that is later than all, the rest is checked.
+    let opening = match (bank, book, items) {
+        (Some(bank), Some(book), Some(items)) => {
+            Some(Opening { date: date.unwrap_or(NaiveDate::MAX), bank, book, items })
+        }
         _ => None,
     };
     if let Some(Err(gap)) = opening.as_ref().map(Opening::check) {
@@ -38,17 +44,21 @@ pub(super) fn read(account: &mut Section<'_>, currency: Option<Currency>) -> Opt
         section.faults.push(&section.path, place, format!("the opening does not close: {gap}"));
     }
     section.finish();
-    opening
+    opening.filter(|_| date.is_some())
+}
+
+fn bytes(section: &mut Section<'_>, file: &str) -> Option<Vec<u8>> {
+    match std::fs::read(section.layers.base.join(file)) {
+        Ok(bytes) => Some(bytes),
+        Err(error) => {
+            section.fault("items", format!("{file:?} cannot be read: {error}"));
+            None
+        }
+    }
 }
 
 fn items(section: &mut Section<'_>, file: &str, date: NaiveDate, currency: Currency) -> Option<Vec<(Side, OpenLine)>> {
-    let bytes = match std::fs::read(section.layers.base.join(file)) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            section.fault("items", format!("{file:?} cannot be read: {error}"));
-            return None;
-        }
-    };
+    let bytes = bytes(section, file)?;
     match read_items(&bytes, file, date, currency) {
         Ok(items) => Some(items),
         Err(diagnostics) => {

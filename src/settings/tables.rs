@@ -9,7 +9,8 @@ use config::{Value, ValueKind};
 use super::fault::{Faults, shown};
 use super::reader::{FromSetting, Section};
 use super::sources::Layers;
-use crate::account::registry::{Clash, Registry};
+use crate::account::clash::{Claim, Clash, clashes};
+use crate::account::registry::Registry;
 use crate::account::{Account, AccountId, BookComplete, Cadence};
 use crate::book::profile::Profile;
 use crate::calendar::Calendar;
@@ -113,33 +114,27 @@ fn accounts(layers: &Layers, faults: &mut Faults, tables: &mut Tables) {
         faults.push("accounts", layers.place("accounts"), format!("found {}, expected [[accounts]]", shown(&value)));
         return;
     };
-    let mut accounts = Vec::new();
+    let (mut accounts, mut claims) = (Vec::new(), Vec::new());
     for (at, entry) in entries.into_iter().enumerate() {
-        let path = format!("accounts[{at}]");
-        let mut section = Section::of(path, Some(entry), layers, faults);
-        if let Some(account) = account(&mut section, tables) {
-            accounts.push((at, account));
-        }
+        let mut section = Section::of(format!("accounts[{at}]"), Some(entry), layers, faults);
+        let (claim, account) = account(&mut section, tables);
+        accounts.extend(account);
+        claims.push(claim);
         section.finish();
     }
-    let (places, accounts): (Vec<_>, Vec<_>) = accounts.into_iter().unzip();
-    let ids: Vec<_> = accounts.iter().map(|account: &Account| account.id.clone()).collect();
-    match Registry::new(accounts) {
-        Ok(registry) => tables.registry = registry,
-        Err(clashes) => {
-            for clash in clashes {
-                let (Clash::Id(id) | Clash::Key { second: id, .. } | Clash::NoNumber { account: id, .. }) = &clash;
-                // The later one of two with the same id is the one that is too many.
-                let at = ids.iter().rposition(|other| other == id).and_then(|at| places.get(at));
-                let path = at.map_or("accounts".to_owned(), |at| format!("accounts[{at}]"));
-                let place = layers.place(&path);
-                faults.push(path, place, clash.to_string());
-            }
-        }
+    // Of all that are declared, those with other faults among them: whoever mends them shall not meet these afterwards.
+    for clash in clashes(&claims) {
+        let (Clash::Id { at, .. } | Clash::Key { at, .. } | Clash::NoNumber { at, .. }) = &clash;
+        let path = format!("accounts[{at}]");
+        let place = layers.place(&path);
+        faults.push(path, place, clash.to_string());
     }
+    // A clash is a fault that was told just now; then there are no settings.
+    tables.registry = Registry::new(accounts).unwrap_or_default();
 }
 
-fn account(section: &mut Section<'_>, tables: &mut Tables) -> Option<Account> {
+/// An account, if all of it can be read, and what of it tells it from others.
+fn account(section: &mut Section<'_>, tables: &mut Tables) -> (Claim, Option<Account>) {
     let id = section.need::<AccountId>("id");
     let bank = section.get::<String>("bank");
     let branch = section.get::<String>("branch");
@@ -160,8 +155,17 @@ fn account(section: &mut Section<'_>, tables: &mut Tables) -> Option<Account> {
     let day_complete = section.get::<DayComplete>("day_complete").unwrap_or_default();
     let book_complete = section.get::<BookComplete>("book_complete").unwrap_or_default();
     let opening = super::opening::read(section, currency);
-    let (id, number, currency, calendar) = (id?, number?, currency?, calendar?);
-    Some(Account {
+    let claim = Claim {
+        id: id.as_ref().map(ToString::to_string),
+        bank: bank.clone(),
+        branch: branch.clone(),
+        numbers: number.iter().chain(&aliases).cloned().collect(),
+        currency,
+    };
+    let (Some(id), Some(number), Some(currency), Some(calendar)) = (id, number, currency, calendar) else {
+        return (claim, None);
+    };
+    let account = Account {
         id,
         bank,
         branch,
@@ -173,7 +177,8 @@ fn account(section: &mut Section<'_>, tables: &mut Tables) -> Option<Account> {
         statements,
         day_complete,
         book_complete,
-    })
+    };
+    (claim, Some(account))
 }
 
 /// The calendar of that name; where none is named, all days but Saturdays and Sundays.

@@ -347,6 +347,51 @@ fn an_opening_must_close_and_its_items_must_be_readable() {
 }
 
 #[test]
+fn what_is_wrong_with_an_account_hides_nothing_else_that_is() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("open.csv"), "side,id,date,amount\nbook,L-1,20/11/2026,-300.00\n").unwrap();
+    let text = r#"
+[[accounts]]
+id = "no id"
+number = "1"
+currency = "BRL"
+opening = { date = 2026-11-23, bank = "1.00", book = "2.00" }
+[[accounts]]
+id = "twice"
+number = "2"
+currency = "REAL"
+[[accounts]]
+id = "twice"
+number = "3"
+currency = "BRL"
+opening = { date = "monday", bank = "1.00", book = "1.00", items = "open.csv" }
+[[accounts]]
+id = "key"
+number = "003"
+currency = "BRL"
+calendar = "none"
+"#;
+    let path = folder.path().join("counterfoil.toml");
+    let sources = Sources { file: Some(SettingsFile { path, text: text.to_owned() }), ..sources("", &[]) };
+    let error = Settings::load(&sources, &[]).unwrap_err();
+    let told: Vec<String> = error.faults.iter().map(|fault| format!("{}: {}", fault.key, fault.problem)).collect();
+    for (key, problem) in [
+        ("accounts[0].id", "\"no id\""),
+        ("accounts[0].opening", "does not close"),
+        ("accounts[1].currency", "\"REAL\""),
+        ("accounts[2]", "twice is the id of two accounts"),
+        ("accounts[2].opening.date", "\"monday\""),
+        ("accounts[2].opening.items", "20/11/2026"),
+        ("accounts[3]", "twice and key are both BRL accounts of the number 3"),
+        ("accounts[3].calendar", "\"none\""),
+    ] {
+        let found = error.faults.iter().any(|fault| fault.key == key && fault.problem.contains(problem));
+        assert!(found, "{key}: {problem}\nis not among\n{}", told.join("\n"));
+    }
+    assert_eq!(told.len(), 8, "{told:#?}");
+}
+
+#[test]
 fn the_books_come_from_one_place() {
     assert!(fault("[book]\nquery = \"select 1\"").starts_with("book.url"));
     assert!(fault("[book]\nurl = \"postgres://h/d\"").starts_with("book.query"));

@@ -141,6 +141,35 @@ fn the_schema_names_the_words_that_the_code_has() {
 }
 
 #[test]
+fn a_failure_is_told_once() {
+    let folder = mixed();
+    let (_, out, _) = inspect(&[folder.path().join("a-wrong.ofx").to_str().unwrap()]);
+    assert_eq!(out.matches("is stated:").count(), 1, "{out}");
+    assert!(out.contains("error STMT_ARITH: a-wrong.ofx:"), "{out}");
+}
+
+#[test]
+fn a_book_file_is_called_one_and_the_command_that_reads_it_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let csv = "id,account,date,amount,currency\nL-1,main,2026-11-27,1.00,BRL\n";
+    let json =
+        "{\"id\":\"L-1\",\"account\":\"main\",\"date\":\"2026-11-27\",\"amount\":\"1.00\",\"currency\":\"BRL\"}\n";
+    for (name, text, a_book) in [
+        ("ledger.csv", csv.to_owned(), true),
+        ("ledger-excel.csv", format!("\u{feff}{}", csv.replace(',', ";")), true),
+        ("ledger.jsonl", json.to_owned(), true),
+        ("balances.csv", "account,date,currency,closing\nmain,2026-11-27,BRL,1.00\n".to_owned(), true),
+        ("bank.csv", "Data;Historico;Valor\n27/11/2026;TED;1,00\n".to_owned(), false),
+        ("other.json", "{\"date\":1}\n".to_owned(), false),
+    ] {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        let (code, out, _) = inspect(&[path.to_str().unwrap()]);
+        assert_eq!((code, out.contains("counterfoil reconcile --book")), (3, a_book), "{out}");
+    }
+}
+
+#[test]
 fn a_path_that_is_not_there_is_usage() {
     let empty = tempfile::tempdir().unwrap();
     for path in ["/nowhere/statement.ofx", empty.path().to_str().unwrap()] {

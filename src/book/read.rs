@@ -67,6 +67,23 @@ pub(super) fn read_text(text: &str, profile: &Profile, stop: Stop) -> ParsedBook
     parsed
 }
 
+/// Does a file that begins like this look like a book file: the plain format's own names, as a header in any common
+/// delimiter or as a JSON object? For whoever put it where statements are read.
+pub fn looks_like_one(head: &str) -> bool {
+    let Some(first) = head.lines().map(str::trim).find(|line| !line.is_empty()) else { return false };
+    if is_json(first.as_bytes()) {
+        return json::object(first, 1).is_ok_and(|object| object.get(Field::Account).is_some());
+    }
+    [',', ';', '\t', '|'].into_iter().any(|delimiter| {
+        let names: Vec<Option<Field>> =
+            first.split(delimiter).map(|name| Field::from_name(name.trim().trim_matches('"'))).collect();
+        let has = |field| names.contains(&Some(field));
+        let amount = [Field::Amount, Field::Debit, Field::Closing].into_iter().any(has);
+        let named = has(Field::Id) || has(Field::Account);
+        named && has(Field::Date) && amount && names.iter().all(Option::is_some)
+    })
+}
+
 fn is_json(bytes: &[u8]) -> bool {
     matches!(bytes.iter().find(|byte| !byte.is_ascii_whitespace()), Some(b'{' | b'['))
 }

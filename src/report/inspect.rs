@@ -43,7 +43,7 @@ pub struct Inspected {
     pub status: FileStatus,
     /// Its statements, and what their figures come to.
     pub statements: Vec<(Statement, StatementProof)>,
-    /// What was odd or wrong, the failed proofs last.
+    /// What was odd or wrong; last, one for each statement that failed, in their order.
     pub diagnostics: Vec<Diagnostic>,
 }
 

@@ -4,6 +4,7 @@
 //! named where it can be: "a zip archive" helps more than "unknown".
 
 use super::{Input, Parsed, camt, ofx};
+use crate::book;
 use crate::diagnostic::{Diagnostic, Severity};
 
 /// How much of a file is looked at.
@@ -57,6 +58,13 @@ pub fn parse(input: &Input<'_>) -> Parsed {
         let column = head[..at].chars().rev().take_while(|c| *c != '\n').count() + 1;
         let place = Some((u32::try_from(line).unwrap_or(1), u32::try_from(column).unwrap_or(1)));
         return refused("FORMAT", place, format!("this is binary data (a NUL here); {EXPECTED}"));
+    }
+    if book::looks_like_one(&head) {
+        let message = format!(
+            "this looks like a book file, and not like a statement: `counterfoil reconcile --book` reads it, and in the \
+             inbox it belongs into book/; {EXPECTED}"
+        );
+        return refused("FORMAT", Some((1, 1)), message);
     }
     let what = known_but_unread(&head).map_or_else(
         || format!("no format that is read: it begins with {:?}", beginning(&head)),

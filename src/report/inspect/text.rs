@@ -40,8 +40,15 @@ pub fn file(inspected: &Inspected, with_lines: bool) -> String {
             lines(&mut out, &statement.lines);
         }
     }
-    for found in &inspected.diagnostics {
+    let failed = inspected.statements.iter().filter(|(_, proof)| proof.failed());
+    let (read, of_proofs) = inspected.diagnostics.split_at(inspected.diagnostics.len() - failed.clone().count());
+    for found in read {
         finding(&mut out, &inspected.name, found);
+    }
+    // Their arithmetic stands with the figures; here they only say where to look.
+    for (found, (statement, _)) in of_proofs.iter().zip(failed) {
+        let message = format!("the statement {} to {} failed, as shown above", statement.from, statement.to);
+        finding(&mut out, &inspected.name, &Diagnostic { message, ..found.clone() });
     }
     if !inspected.diagnostics.is_empty() {
         line(&mut out, "");

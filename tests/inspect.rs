@@ -170,6 +170,25 @@ fn a_book_file_is_called_one_and_the_command_that_reads_it_is_named() {
 }
 
 #[test]
+fn what_is_no_file_is_refused_and_a_link_is_followed_only_where_it_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    assert!(std::process::Command::new("mkfifo").arg(path("pipe")).status().unwrap().success());
+    let (code, out, err) = inspect(&[&path("pipe")]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert!(err.contains("is a named pipe"), "{err}");
+    std::os::unix::fs::symlink(fixture("ofx/two-accounts.ofx"), path("link.ofx")).unwrap();
+    assert_eq!(inspect(&[&path("link.ofx")]).0, 0, "whoever names a link means what it points at");
+    let (code, _, err) = inspect(&[&path("")]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("1 link and 1 special file"), "{err}");
+    fs::copy(fixture("ofx/two-accounts.ofx"), path("a.ofx")).unwrap();
+    let (code, out, err) = inspect(&[&path("")]);
+    assert_eq!((code, err.matches("1 link and 1 special file").count()), (0, 1), "{err}");
+    assert!(out.contains("1 file: 1 accepted"), "{out}");
+}
+
+#[test]
 fn a_path_that_is_not_there_is_usage() {
     let empty = tempfile::tempdir().unwrap();
     for path in ["/nowhere/statement.ofx", empty.path().to_str().unwrap()] {

@@ -2,15 +2,16 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
 
-use super::UsageError;
 use super::progress::Progress;
-use crate::inbox::{MAX_BYTES, is_ignored};
+use super::{UsageError, out};
+use crate::inbox::{MAX_BYTES, PassedOver, is_ignored};
 
 /// How deep folders may nest.
 const MAX_DEPTH: usize = 16;
@@ -40,10 +41,24 @@ pub(super) fn gather(option: &str, paths: &[PathBuf]) -> anyhow::Result<Vec<Sour
         })?;
         let before = sources.len();
         if metadata.is_dir() {
-            walk(path, &mut Vec::new(), &mut sources)?;
+            let mut passed_over = PassedOver::default();
+            walk(path, &mut Vec::new(), &mut sources, &mut passed_over)?;
+            let note = if passed_over.is_empty() {
+                String::new()
+            } else {
+                format!("{passed_over} in it passed over; a link is followed where it is named itself")
+            };
             if sources.len() == before {
-                return Err(UsageError(format!("{option} {}: no file is in this folder", path.display())).into());
+                let note = if note.is_empty() { note } else { format!(" ({note})") };
+                return Err(UsageError(format!("{option} {}: no file is in this folder{note}", path.display())).into());
             }
+            if !note.is_empty() {
+                out::say(format!("counterfoil: {option} {}: {note}", path.display()));
+            }
+        } else if !metadata.is_file() {
+            let kind = special(metadata.file_type());
+            let problem = format!("{option} {}: is {kind}; name a file, or a folder of them", path.display());
+            return Err(UsageError(problem).into());
         } else {
             let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
             sources.push(Source { name, path: path.clone(), folder: None });
@@ -54,19 +69,39 @@ pub(super) fn gather(option: &str, paths: &[PathBuf]) -> anyhow::Result<Vec<Sour
     Ok(sources)
 }
 
-fn walk(folder: &Path, below: &mut Vec<String>, sources: &mut Vec<Source>) -> anyhow::Result<()> {
+/// What something is that is neither a file nor a folder. Reading one might wait for ever.
+fn special(kind: fs::FileType) -> &'static str {
+    if kind.is_fifo() {
+        "a named pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
+
+fn walk(
+    folder: &Path,
+    below: &mut Vec<String>,
+    sources: &mut Vec<Source>,
+    passed_over: &mut PassedOver,
+) -> anyhow::Result<()> {
     let cannot = || format!("cannot list {}", folder.display());
     for entry in fs::read_dir(folder).with_context(cannot)? {
         let entry = entry.with_context(cannot)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         // Of the name itself: a link in a folder is somebody else's file, or a loop.
         let kind = entry.file_type().with_context(cannot)?;
-        if is_ignored(&name) || kind.is_symlink() {
+        if is_ignored(&name) {
+            continue;
+        }
+        if !kind.is_dir() && !kind.is_file() {
+            passed_over.count(kind);
             continue;
         }
         below.push(name);
         if kind.is_dir() && below.len() < MAX_DEPTH {
-            walk(&entry.path(), below, sources)?;
+            walk(&entry.path(), below, sources, passed_over)?;
         } else if kind.is_file() {
             let folder = (below.len() > 1).then(|| below[0].clone());
             sources.push(Source { name: below.join("/"), path: entry.path(), folder });

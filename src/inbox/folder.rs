@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
-use super::{Content, Entry, InboxError, MAX_BYTES, Mark, ReadError};
+use super::{Content, Entry, InboxError, MAX_BYTES, Mark, PassedOver, ReadError};
 use crate::account::AccountId;
 use crate::instant::Boot;
 use crate::matching::Side;
@@ -45,8 +45,10 @@ pub struct Look {
     pub settled: Vec<Entry>,
     /// Files that changed, or that were seen for the first time, less than `settle` ago: name, and when it was first seen.
     pub settling: Vec<(String, Boot)>,
-    /// How many names were passed over: dot files, links, unfinished ones.
+    /// How many names were passed over as hidden or unfinished.
     pub ignored: usize,
+    /// What else was passed over.
+    pub passed_over: PassedOver,
 }
 
 // === impl Folder ===
@@ -91,7 +93,7 @@ impl Folder {
                 continue;
             }
             let mut entries = Vec::new();
-            self.walk(side, &mut entries, &mut look.ignored)?;
+            self.walk(side, &mut entries, &mut look)?;
             entries.sort();
             for entry in entries {
                 let seen = match self.seen.get(&entry.path) {
@@ -153,7 +155,7 @@ impl Folder {
         }
     }
 
-    fn walk(&self, side: Side, entries: &mut Vec<Entry>, ignored: &mut usize) -> Result<(), InboxError> {
+    fn walk(&self, side: Side, entries: &mut Vec<Entry>, look: &mut Look) -> Result<(), InboxError> {
         let mut folders = vec![(self.root.join(side.name()), side.name().to_owned(), None::<AccountId>, 1)];
         while let Some((folder, name, pinned, depth)) = folders.pop() {
             if depth > MAX_DEPTH {
@@ -174,8 +176,12 @@ impl Folder {
                     Err(error) if error.kind() == ErrorKind::NotFound => continue,
                     Err(source) => return Err(InboxError::Unreadable { path: child, source }),
                 };
-                if is_ignored(&last) || !(metadata.is_dir() || metadata.is_file()) {
-                    *ignored += 1;
+                if is_ignored(&last) {
+                    look.ignored += 1;
+                    continue;
+                }
+                if !(metadata.is_dir() || metadata.is_file()) {
+                    look.passed_over.count(metadata.file_type());
                     continue;
                 }
                 let name = format!("{name}/{last}");
@@ -305,7 +311,7 @@ mod tests {
         }
         // The very same inode under another name is the same content; the next look passes the link over.
         assert_eq!(Folder::read(&look.settled[2]).unwrap().bytes, b"here");
-        assert_eq!(folder.look(second(11)).unwrap().ignored, 1);
+        assert_eq!(folder.look(second(11)).unwrap().passed_over.links, 1);
     }
 
     #[test]
@@ -333,16 +339,18 @@ mod tests {
     }
 
     #[test]
-    fn links_dot_files_and_unfinished_names_are_passed_over() {
+    fn links_special_files_dot_files_and_unfinished_names_are_passed_over_and_counted() {
         let (root, mut folder) = inbox();
         for name in ["bank/.a", "bank/b.TMP", "bank/c.ofx.part", "bank/d.filepart", "bank/e.crdownload", "bank/.git/f"]
         {
             put(&root, name, b"x");
         }
         symlink(root.path(), root.path().join("bank/loop")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(root.path().join("book/socket")).unwrap();
         folder.look(second(0)).unwrap();
         let look = folder.look(second(10)).unwrap();
-        assert_eq!(look, Look { settled: vec![], settling: vec![], ignored: 7 });
+        assert_eq!(look.passed_over.to_string(), "1 link and 1 special file");
+        assert_eq!(look, Look { ignored: 6, passed_over: PassedOver { links: 1, special: 1 }, ..Look::default() });
     }
 
     #[test]

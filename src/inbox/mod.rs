@@ -10,6 +10,7 @@ mod folder;
 pub(crate) use folder::is_ignored;
 pub use folder::{Folder, Look};
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -105,6 +106,47 @@ pub enum ReadError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+/// What was passed over in a folder because it is no file of its own. (Names that say that they are unfinished or hidden
+/// are passed over too, and are nothing to tell.)
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PassedOver {
+    /// Symbolic links: somebody else's file, or a loop.
+    pub links: usize,
+    /// Named pipes, sockets and devices.
+    pub special: usize,
+}
+
+// === impl PassedOver ===
+
+impl PassedOver {
+    /// Nothing.
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Counts a name that is neither a file nor a folder.
+    pub(crate) fn count(&mut self, kind: std::fs::FileType) {
+        if kind.is_symlink() { self.links += 1 } else { self.special += 1 }
+    }
+}
+
+/// `1 link and 2 special files`.
+impl fmt::Display for PassedOver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        if self.links > 0 {
+            write!(f, "{} link{}", self.links, plural(self.links))?;
+        }
+        if self.links > 0 && self.special > 0 {
+            f.write_str(" and ")?;
+        }
+        if self.special > 0 {
+            write!(f, "{} special file{}", self.special, plural(self.special))?;
+        }
+        Ok(())
+    }
 }
 
 // === impl Entry ===

@@ -23,7 +23,7 @@ use crate::db::days::DayState;
 use crate::db::requests::RunRequest;
 use crate::db::runs::RunRow;
 use crate::db::{DayKey, days, files, requests, runs};
-use crate::inbox::{Entry, Folder, InboxError, Look, ReadError};
+use crate::inbox::{Entry, Folder, InboxError, Look, PassedOver, ReadError};
 use crate::instant::Boot;
 use crate::matching::Side;
 use crate::outbox::Outbox;
@@ -50,6 +50,8 @@ pub struct Runner {
     known: BTreeMap<String, Fingerprint>,
     /// When the files of the inbox that have not settled were first seen.
     settling: Vec<Boot>,
+    /// What the last look passed over, and was said of it.
+    passed_over: PassedOver,
     lines: summary::Lines,
     /// Dates of which something may not be in the outbox.
     unpublished: BTreeSet<NaiveDate>,
@@ -103,6 +105,7 @@ impl Runner {
             outbox,
             known: BTreeMap::new(),
             settling: Vec::new(),
+            passed_over: PassedOver::default(),
             lines: summary::Lines::default(),
             unpublished: BTreeSet::new(),
             fresh: true,
@@ -230,6 +233,16 @@ impl Runner {
             }
         }
         self.settling = look.settling.iter().map(|(_, first)| *first).collect();
+        if look.passed_over != self.passed_over {
+            self.passed_over = look.passed_over;
+            let PassedOver { links, special } = look.passed_over;
+            tracing::warn!(
+                event = event::FILES_PASSED_OVER,
+                links,
+                special,
+                "links and special files of the inbox are not read"
+            );
+        }
         Ok(!self.settling.is_empty())
     }
 

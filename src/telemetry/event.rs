@@ -126,6 +126,8 @@ events! {
         "A file of the inbox was refused, quarantined or held, for the reasons of these codes. `counterfoil runs` names it.";
     FILE_LEFT = "warn" "file.left" ["error"]
         "A file could not be read, or changed while it was: it is looked at again.";
+    FILES_PASSED_OVER = "warn" "file.passed_over" ["links", "special"]
+        "So many links, and so many pipes, sockets and devices lie in the inbox and are not read: only files are. Said once a change.";
     FILE_GIVEN_UP = "error" "file.given_up" ["sha256", "error"]
         "A file could not be taken in after the last attempt. The other files go on.";
     REPORT_GIVEN_UP = "error" "report.given_up" ["business_date", "account", "error"]

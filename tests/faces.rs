@@ -187,16 +187,16 @@ fn the_text_shows_the_position_as_a_bridge_and_what_is_open_first() {
 conta · BRL · 2026-11-10
 ════════════════════════
 
-  Position                   Lines    Amount
-  Bank closing                      3 029.56  stated
-  Book closing                      3 034.57  added up
-  Bank − book                          −5.01
-    + open at the bank           2    795.00
-    − open in the books          1   −800.01
-    + excluded at the bank       0      0.00
-    − excluded in the books      0      0.00
-    + open differences           0      0.00
-  Explained                            −5.01  proved
+  Position                      Lines    Amount
+  Bank closing                         3 029.56  stated
+  Book closing                         3 034.57  added up
+  Bank − book                             −5.01
+    open at the bank                2   +795.00
+    less open in the books          1   −800.01  they sum to 800.01
+    excluded at the bank            0      0.00
+    less excluded in the books      0      0.00
+    open differences                0      0.00
+  Explained                               −5.01  proved
 
 Taken on this day: bank 2 lines, 1 229.56; books 2 lines, 2 034.57.
 
@@ -218,6 +218,53 @@ Taken on this day: bank 2 lines, 1 229.56; books 2 lines, 2 034.57.
     assert!(rest.find("error   AMOUNT: <b>.xml:17:20").unwrap() < rest.find("warning INCOMPLETE").unwrap(), "{rest}");
     // The oldest open line comes first.
     assert!(rest.find("2026-11-03").unwrap() < rest.find("2026-11-09").unwrap());
+}
+
+/// Two rules and a suggestion.
+fn of_several_rules() -> AccountOutcome {
+    let mut outcome = outcome();
+    let by = |rule, status, bank: &str, book: &str| Match {
+        rule,
+        status,
+        bank: vec![bank.to_owned()],
+        book: vec![book.to_owned()],
+        ..outcome.matches[0].clone()
+    };
+    let bank = ["conta:2026-11-10:aa:1", "conta:2026-11-10:cc:1", "conta:2026-11-03:bb:1"];
+    outcome.matches = vec![
+        by(Rule::StrongReference, MatchStatus::Confirmed, bank[0], "L-1"),
+        by(Rule::RareToken, MatchStatus::Confirmed, bank[1], "-L2"),
+        by(Rule::AmountWindow, MatchStatus::Suggested, bank[2], "-L2"),
+    ];
+    outcome
+}
+
+#[test]
+fn suggestions_are_no_matches_and_the_totals_of_the_matches_add_up() {
+    let outcome = of_several_rules();
+    let told = text::account_day(&outcome, "0f0f", &[]);
+    let expected = "\
+  Matched by        Matches  Bank lines  Book lines  Money in  Money out
+  strong reference        1           1           1  1 234.56       0.00
+  rare token              1           1           1      0.00      −5.00
+  all                     2           2           2  1 234.56      −5.00
+
+  Suggested by   Matches  Bank lines  Book lines  Money in  Money out
+  amount window        1           1           1    800.00       0.00
+
+Suggested lines stay open: each is counted below, as UNCONFIRMED.
+";
+    assert!(told.contains(expected), "{told}");
+    let section = [html::Section { outcome: &outcome, digest: digest::of_account(&outcome).unwrap(), statements: &[] }];
+    let page = html::page("2026-11-10", digest::of_run([]), &section, &[], &[]).unwrap();
+    assert!(page.contains("<tr class=\"sum\"><td>all</td><td class=\"n\">2</td>"), "{page}");
+    assert!(
+        page.contains("<td>less open in the books</td><td class=\"n\">1</td><td class=\"n\">−800.01</td>"),
+        "{page}"
+    );
+    let summary = Summary::new(outcome.date, vec![AccountLine::closed(&outcome, digest::of_run([]))]).text();
+    assert!(summary.contains("\n  matched   1 by strong reference, 1 by rare token\n"), "{summary}");
+    assert!(summary.contains("\n  suggested 1 by amount window; their lines are open, as UNCONFIRMED\n"), "{summary}");
 }
 
 #[test]

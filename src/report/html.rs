@@ -7,7 +7,7 @@ use askama::Template;
 
 use super::AccountOutcome;
 use super::digest::Digest;
-use super::overview::{Overview, grouped};
+use super::overview::{Matched, Overview, grouped, signed};
 use super::text::StatementRow;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::money::Total;
@@ -86,6 +86,8 @@ struct AccountSection<'a> {
     book_lines: u64,
     book_sum: String,
     matched: Vec<MatchedRow>,
+    matched_total: Option<MatchedRow>,
+    suggested: Vec<MatchedRow>,
     classes: Vec<ClassCells>,
     open: Vec<OpenCells<'a>>,
     proved: usize,
@@ -97,11 +99,11 @@ struct TermRow {
     name: &'static str,
     lines: u64,
     amount: String,
+    note: String,
 }
 
 struct MatchedRow {
     rule: String,
-    status: &'static str,
     matches: u64,
     bank_lines: u64,
     book_lines: u64,
@@ -163,7 +165,6 @@ impl<'a> AccountSection<'a> {
         let bridge = &overview.bridge;
         let said = |stated| if stated { "stated" } else { "added up" };
         let terms = bridge.terms.iter();
-        let matched = overview.matched.iter();
         let classes = overview.classes.iter();
         let open = overview.open.iter();
         Self {
@@ -178,7 +179,12 @@ impl<'a> AccountSection<'a> {
             book_said: said(bridge.book_stated),
             to_explain: money(bridge.to_explain),
             terms: terms
-                .map(|term| TermRow { name: term.name, lines: term.lines, amount: money(term.amount) })
+                .map(|term| TermRow {
+                    name: term.name,
+                    lines: term.lines,
+                    amount: signed(term.amount),
+                    note: term.of.map_or_else(String::new, |of| format!("they sum to {}", money(of))),
+                })
                 .collect(),
             explained: money(bridge.explained),
             p5: bridge.status.map_or("", ProofStatus::name),
@@ -186,17 +192,15 @@ impl<'a> AccountSection<'a> {
             bank_sum: money(outcome.bank.sum),
             book_lines: outcome.book.lines,
             book_sum: money(outcome.book.sum),
-            matched: matched
-                .map(|row| MatchedRow {
-                    rule: row.rule.name().replace('_', " "),
-                    status: row.status.name(),
-                    matches: row.matches,
-                    bank_lines: row.bank_lines,
-                    book_lines: row.book_lines,
-                    money_in: money(row.money_in),
-                    money_out: money(row.money_out),
-                })
-                .collect(),
+            matched: overview.matched.iter().map(MatchedRow::of).collect(),
+            // Of one rule alone the row is the total.
+            matched_total: overview
+                .matched_total
+                .iter()
+                .filter(|_| overview.matched.len() > 1)
+                .map(MatchedRow::of)
+                .next(),
+            suggested: overview.suggested.iter().map(MatchedRow::of).collect(),
             classes: classes
                 .map(|row| ClassCells {
                     class: row.class.name(),
@@ -221,6 +225,21 @@ impl<'a> AccountSection<'a> {
             proved: overview.proved,
             unproved: overview.unproved.iter().map(|proof| ProofRow::of(proof)).collect(),
             statements: section.statements,
+        }
+    }
+}
+
+// === impl MatchedRow ===
+
+impl MatchedRow {
+    fn of(row: &Matched) -> Self {
+        Self {
+            rule: row.name(),
+            matches: row.matches,
+            bank_lines: row.bank_lines,
+            book_lines: row.book_lines,
+            money_in: money(row.money_in),
+            money_out: money(row.money_out),
         }
     }
 }

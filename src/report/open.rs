@@ -3,8 +3,8 @@
 
 use chrono::NaiveDate;
 
-use super::overview::{grouped, reference, who};
-use super::text::{line, plain, wrapped};
+use super::overview::{reference, who};
+use super::text::{grouped_in_text as shown, line, plain, wrapped};
 use crate::matching::{OpenLine, Side};
 use crate::money::{Currency, Money, Total};
 
@@ -100,10 +100,6 @@ fn sum(rows: &[&OpenBreak<'_>], side: Side, word: &str, currency: Currency) -> O
     let of: Vec<i64> = rows.iter().filter(|row| row.side == side).map(|row| row.amount.minor()).collect();
     let total = Total::new(of.iter().copied().map(i128::from).sum(), currency);
     (!of.is_empty()).then(|| format!("{word} {} of {}", of.len(), shown(&total.to_string())))
-}
-
-fn shown(amount: &str) -> String {
-    grouped(amount).replace('\u{202f}', " ")
 }
 
 // === impl OpenBreak ===

@@ -18,6 +18,10 @@ pub struct Overview<'a> {
     pub bridge: Bridge,
     /// What matched, strongest rule first.
     pub matched: Vec<Matched>,
+    /// All of it; absent if nothing matched.
+    pub matched_total: Option<Matched>,
+    /// What is only suggested. Its lines are open, and among the open ones.
+    pub suggested: Vec<Matched>,
     /// What is open, by class, side and age.
     pub classes: Vec<ClassRow>,
     /// Every open line: oldest first, then the largest amount, then canonical order.
@@ -52,21 +56,21 @@ pub struct Bridge {
 /// One term of a bridge.
 #[derive(Debug)]
 pub struct Term {
-    /// What it is, with its sign: `+ open at the bank`.
+    /// What it is: `open at the bank`, `less open in the books`.
     pub name: &'static str,
     /// How many lines.
     pub lines: u64,
-    /// Signed as it enters the sum.
+    /// Signed as it enters the sum: the amounts of all terms add up to what they explain.
     pub amount: Total,
+    /// What the lines themselves sum to, where they are taken off: the opposite of `amount`.
+    pub of: Option<Total>,
 }
 
 /// What one rule matched.
 #[derive(Debug, Clone, Copy)]
 pub struct Matched {
-    /// The rule.
-    pub rule: Rule,
-    /// Confirmed, or only suggested.
-    pub status: MatchStatus,
+    /// The rule; absent of several.
+    pub rule: Option<Rule>,
     /// How many matches.
     pub matches: u64,
     /// How many bank lines are in them.
@@ -114,9 +118,12 @@ impl<'a> Overview<'a> {
         });
         let mut unproved: Vec<_> = outcome.proofs.iter().filter(|proof| proof.status != ProofStatus::Proved).collect();
         unproved.sort_by_key(|proof| std::cmp::Reverse(proof.status));
+        let matched = matched(outcome, MatchStatus::Confirmed);
         Self {
             bridge: Bridge::of(outcome),
-            matched: matched(outcome),
+            matched_total: Matched::sum(&matched),
+            matched,
+            suggested: self::matched(outcome, MatchStatus::Suggested),
             classes: classes(&outcome.breaks, outcome.currency),
             open,
             proved: outcome.proofs.len() - unproved.len(),
@@ -127,7 +134,7 @@ impl<'a> Overview<'a> {
 
     /// Confirmed matches: how many.
     pub fn confirmed(&self) -> u64 {
-        self.matched.iter().filter(|row| row.status == MatchStatus::Confirmed).map(|row| row.matches).sum()
+        self.matched.iter().map(|row| row.matches).sum()
     }
 }
 
@@ -138,14 +145,19 @@ impl Bridge {
         let position = &outcome.position;
         let currency = outcome.currency;
         let book_closing = position.book_stated.map_or(position.book_closing, Total::from);
-        let minus = |taken: Taken| Total::new(-taken.sum.minor(), currency);
-        let term = |name, taken: Taken, amount| Term { name, lines: taken.lines, amount };
+        let plus = |name, taken: Taken| Term { name, lines: taken.lines, amount: taken.sum, of: None };
+        let less = |name, taken: Taken| Term {
+            name,
+            lines: taken.lines,
+            amount: Total::new(-taken.sum.minor(), currency),
+            of: (taken.lines > 0).then_some(taken.sum),
+        };
         let terms = vec![
-            term("+ open at the bank", position.bank.open, position.bank.open.sum),
-            term("− open in the books", position.book.open, minus(position.book.open)),
-            term("+ excluded at the bank", position.bank.excluded, position.bank.excluded.sum),
-            term("− excluded in the books", position.book.excluded, minus(position.book.excluded)),
-            term("+ open differences", position.differences, position.differences.sum),
+            plus("open at the bank", position.bank.open),
+            less("less open in the books", position.book.open),
+            plus("excluded at the bank", position.bank.excluded),
+            less("less excluded in the books", position.book.excluded),
+            plus("open differences", position.differences),
         ];
         Self {
             bank_closing: position.bank_closing,
@@ -201,20 +213,38 @@ pub fn reference(line: &OpenLine) -> Option<&str> {
     line.references.iter().min().map(Reference::value)
 }
 
-fn matched(outcome: &AccountOutcome) -> Vec<Matched> {
-    let zero = Total::zero(outcome.currency);
-    let mut rows: BTreeMap<(MatchStatus, Rule), Matched> = BTreeMap::new();
-    for found in &outcome.matches {
-        // Confirmed before suggested, whatever the order of the words.
-        let row = rows.entry((found.status, found.rule)).or_insert(Matched {
-            rule: found.rule,
-            status: found.status,
-            matches: 0,
-            bank_lines: 0,
-            book_lines: 0,
-            money_in: zero,
-            money_out: zero,
-        });
+// === impl Matched ===
+
+impl Matched {
+    fn none(rule: Option<Rule>, currency: Currency) -> Self {
+        let zero = Total::zero(currency);
+        Self { rule, matches: 0, bank_lines: 0, book_lines: 0, money_in: zero, money_out: zero }
+    }
+
+    fn sum(rows: &[Self]) -> Option<Self> {
+        let mut total = Self::none(None, rows.first()?.money_in.currency());
+        let add = |sum: &mut Total, more: Total| *sum = Total::new(sum.minor() + more.minor(), sum.currency());
+        for row in rows {
+            total.matches += row.matches;
+            total.bank_lines += row.bank_lines;
+            total.book_lines += row.book_lines;
+            add(&mut total.money_in, row.money_in);
+            add(&mut total.money_out, row.money_out);
+        }
+        Some(total)
+    }
+
+    /// What made the matches, for people.
+    pub fn name(&self) -> String {
+        self.rule.map_or_else(|| "all".to_owned(), |rule| rule.name().replace('_', " "))
+    }
+}
+
+/// By rule, strongest first: the matches of this status.
+fn matched(outcome: &AccountOutcome, status: MatchStatus) -> Vec<Matched> {
+    let mut rows: BTreeMap<Rule, Matched> = BTreeMap::new();
+    for found in outcome.matches.iter().filter(|found| found.status == status) {
+        let row = rows.entry(found.rule).or_insert_with(|| Matched::none(Some(found.rule), outcome.currency));
         row.matches += 1;
         row.bank_lines += found.bank.len() as u64;
         row.book_lines += found.book.len() as u64;
@@ -223,9 +253,7 @@ fn matched(outcome: &AccountOutcome) -> Vec<Matched> {
             *side = Total::new(side.minor() + i128::from(line.minor), outcome.currency);
         }
     }
-    let mut rows: Vec<_> = rows.into_values().collect();
-    rows.sort_by_key(|row| (row.status != MatchStatus::Confirmed, row.status, row.rule));
-    rows
+    rows.into_values().collect()
 }
 
 fn classes(breaks: &[Break], currency: Currency) -> Vec<ClassRow> {
@@ -258,6 +286,12 @@ pub fn grouped(amount: &str) -> String {
         out.push_str(fraction);
     }
     out
+}
+
+/// As [`grouped`], with its sign in any case: a term of a sum. Zero has none.
+pub fn signed(amount: Total) -> String {
+    let plus = if amount.minor() > 0 { "+" } else { "" };
+    format!("{plus}{}", grouped(&amount.to_string()))
 }
 
 #[cfg(test)]

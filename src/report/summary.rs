@@ -257,16 +257,15 @@ impl Closed {
             out,
             &format!("{name}: closed{revision}; bank {}, books {}", shown(self.bank_closing), shown(self.book_closing)),
         );
-        let matched: Vec<String> = self
-            .matched
-            .iter()
-            .map(|row| {
-                let suffix = if row.status == MatchStatus::Confirmed { "" } else { " suggested" };
-                format!("{} by {}{suffix}", row.matches, row.rule.replace('_', " "))
-            })
-            .collect();
-        let matched = if matched.is_empty() { "nothing".to_owned() } else { matched.join(", ") };
-        line(out, &format!("  matched   {matched}"));
+        let by_rule = |confirmed: bool| {
+            let rows = self.matched.iter().filter(|row| (row.status == MatchStatus::Confirmed) == confirmed);
+            rows.map(|row| format!("{} by {}", row.matches, row.rule.replace('_', " "))).collect::<Vec<_>>().join(", ")
+        };
+        let (matched, suggested) = (by_rule(true), by_rule(false));
+        line(out, &format!("  matched   {}", if matched.is_empty() { "nothing" } else { &matched }));
+        if !suggested.is_empty() {
+            line(out, &format!("  suggested {suggested}; their lines are open, as UNCONFIRMED"));
+        }
         for (word, sides) in [("new", &self.new), ("aged", &self.aged), ("gone", &self.gone)] {
             line(out, &format!("  {word:<9} {sides}"));
         }

@@ -6,10 +6,9 @@ use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::overview::{Overview, grouped};
+use super::overview::{Matched, Overview, grouped, signed};
 use super::{AccountOutcome, Taken};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::matching::MatchStatus;
 use crate::money::Total;
 use crate::proof::ProofStatus;
 
@@ -108,23 +107,19 @@ pub fn findings(out: &mut String, diagnostics: &[(String, Diagnostic)]) {
 
 fn bridge(out: &mut String, overview: &Overview<'_>) {
     let bridge = &overview.bridge;
-    let said = |stated| if stated { "stated" } else { "added up" };
+    let said = |stated| if stated { "stated" } else { "added up" }.to_owned();
     let mut table = new_table(&["Position", "Lines", "Amount", ""], &[1, 2]);
-    let mut row = |name: &str, lines: Option<u64>, amount: Total, note: &str| {
-        table.add_row([
-            name.to_owned(),
-            lines.map_or(String::new(), |lines| lines.to_string()),
-            money(amount),
-            note.to_owned(),
-        ]);
+    let mut row = |name: &str, lines: Option<u64>, amount: String, note: String| {
+        table.add_row([name.to_owned(), lines.map_or(String::new(), |lines| lines.to_string()), amount, note]);
     };
-    row("Bank closing", None, bridge.bank_closing, said(bridge.bank_stated));
-    row("Book closing", None, bridge.book_closing, said(bridge.book_stated));
-    row("Bank − book", None, bridge.to_explain, "");
+    row("Bank closing", None, money(bridge.bank_closing), said(bridge.bank_stated));
+    row("Book closing", None, money(bridge.book_closing), said(bridge.book_stated));
+    row("Bank − book", None, money(bridge.to_explain), String::new());
     for term in &bridge.terms {
-        row(&format!("  {}", term.name), Some(term.lines), term.amount, "");
+        let note = term.of.map_or_else(String::new, |of| format!("they sum to {}", money(of)));
+        row(&format!("  {}", term.name), Some(term.lines), in_text(&signed(term.amount)), note);
     }
-    row("Explained", None, bridge.explained, bridge.status.map_or("", ProofStatus::name));
+    row("Explained", None, money(bridge.explained), bridge.status.map_or("", ProofStatus::name).to_owned());
     finish(out, &table);
 }
 
@@ -138,14 +133,24 @@ fn matched(out: &mut String, overview: &Overview<'_>) {
     if overview.matched.is_empty() {
         line(out, "Nothing matched.");
         line(out, "");
-        return;
+    } else {
+        // Of one rule alone the row is the total.
+        let total = overview.matched_total.iter().filter(|_| overview.matched.len() > 1);
+        by_rule(out, "Matched by", overview.matched.iter().chain(total));
     }
+    if !overview.suggested.is_empty() {
+        by_rule(out, "Suggested by", overview.suggested.iter());
+        line(out, "Suggested lines stay open: each is counted below, as UNCONFIRMED.");
+        line(out, "");
+    }
+}
+
+fn by_rule<'a>(out: &mut String, title: &str, rows: impl Iterator<Item = &'a Matched>) {
     let mut table =
-        new_table(&["Matched by", "Matches", "Bank lines", "Book lines", "Money in", "Money out"], &[1, 2, 3, 4, 5]);
-    for row in &overview.matched {
-        let suffix = if row.status == MatchStatus::Confirmed { "" } else { row.status.name() };
+        new_table(&[title, "Matches", "Bank lines", "Book lines", "Money in", "Money out"], &[1, 2, 3, 4, 5]);
+    for row in rows {
         table.add_row([
-            format!("{} {suffix}", row.rule.name().replace('_', " ")).trim().to_owned(),
+            row.name(),
             row.matches.to_string(),
             row.bank_lines.to_string(),
             row.book_lines.to_string(),
@@ -232,7 +237,11 @@ fn money(amount: Total) -> String {
 
 /// Terminals show a narrow space as they please; a plain one is one column everywhere.
 pub(super) fn grouped_in_text(amount: &str) -> String {
-    grouped(amount).replace('\u{202f}', " ")
+    in_text(&grouped(amount))
+}
+
+fn in_text(amount: &str) -> String {
+    amount.replace('\u{202f}', " ")
 }
 
 /// A table without lines, its columns apart by two spaces. `right` names the columns that are numbers.

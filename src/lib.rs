@@ -33,5 +33,6 @@ pub mod schedule;
 pub mod scratch;
 pub mod settings;
 pub mod supervisor;
+pub mod systemd;
 pub mod telemetry;
 pub mod worker;

@@ -34,6 +34,7 @@ use crate::run::work;
 use crate::schedule::bell::Bell;
 use crate::settings::{BookSource, Settings, SettingsError};
 use crate::supervisor::{End, Supervisor};
+use crate::systemd;
 use crate::telemetry::{self, BuildInfo, InstallError, Telemetry, event};
 
 /// Why a worker ended that was not told to, or did not end well.
@@ -124,11 +125,14 @@ pub async fn run(settings: &Settings) -> Result<(), WorkerError> {
     let replica =
         Replica { node: node.clone(), lease: lease.clone(), keeper: handle, telemetry: telemetry.clone(), clock };
 
+    let replica: Arc<dyn StatusSource> = Arc::new(replica);
     let mut supervisor = Supervisor::new();
-    let answers = telemetry.clone();
-    supervisor.spawn("http", HTTP_LIMIT, |stop| async move {
-        Ok(http::serve(listener, Arc::new(replica), answers, stop).await?)
-    });
+    let (answers, answered) = (telemetry.clone(), Arc::clone(&replica));
+    supervisor.spawn(
+        "http",
+        HTTP_LIMIT,
+        |stop| async move { Ok(http::serve(listener, answered, answers, stop).await?) },
+    );
     supervisor.spawn("metrics", HTTP_LIMIT, |stop| async move {
         while stop.run_until_cancelled(tokio::time::sleep(UPKEEP)).await.is_some() {
             telemetry.upkeep();
@@ -147,6 +151,11 @@ pub async fn run(settings: &Settings) -> Result<(), WorkerError> {
     let ending = timings.drain + timings.attempt_timeout * 5;
     supervisor.thread("keeper", ending, move |stop| Ok(keeper.run(&stop)?))?;
     say_how_it_began(&node, &lease, listen, &timings);
+    // Begun last: what it tells is that the rest runs. Stopped first: and that it stops.
+    supervisor.spawn("systemd", HTTP_LIMIT, |stop| async move {
+        systemd::tell(replica, stop).await;
+        Ok(())
+    });
 
     let ended = tokio::select! {
         name = orders.next() => {

@@ -425,3 +425,75 @@ async fn the_health_check_of_a_container_asks_the_worker_beside_it() {
     assert_eq!(worker.ended().await, 0);
     assert_eq!(check(worker.port), Some(1), "nobody answers any more");
 }
+
+#[tokio::test]
+async fn status_tells_who_leads_who_waits_and_for_how_long_and_follows_a_hand_over() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let mut first = deployment.start("first");
+    first.leads().await;
+    let mut second = deployment.start("second");
+    second.until("it knows who leads", "/status", |_, body| body.contains("\"token\":1")).await;
+    second.ready().await;
+
+    let standing = deployment.json(&["status", "--json"]);
+    assert_eq!((&standing["term"]["node"], &standing["waiting"]), (&"first".into(), &serde_json::json!(["second"])));
+    let lease = &standing["redis"];
+    assert_eq!((&lease["holder"], &lease["listening"]), (&"first".into(), &2.into()), "{lease}");
+    let (left, trusted) =
+        (lease["lease_left_seconds"].as_f64().unwrap(), lease["trust_left_seconds"].as_f64().unwrap());
+    assert!(0.0 < trusted && trusted < left && left <= standing["timings"]["ttl"].as_f64().unwrap(), "{lease}");
+    let told = String::from_utf8(deployment.run(&["status"]).stdout).unwrap();
+    assert!(told.contains("held by first for ") && told.contains("Waiting: second."), "{told}");
+
+    let seen = deployment.folder.path().join("seen");
+    let mut following = deployment
+        .command("operator")
+        .args(["status", "--follow"])
+        .stdout(std::fs::File::create(&seen).unwrap())
+        .spawn()
+        .unwrap();
+    first.signal(Signal::TERM);
+    second.leads().await;
+    let mut told = String::new();
+    for _ in 0..LOOKS {
+        told = std::fs::read_to_string(&seen).unwrap();
+        if told.contains("term 2 of second") {
+            break;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    following.kill().unwrap();
+    following.wait().unwrap();
+    assert!(told.contains("term 2 of second") && told.contains("No other replica waits."), "{told}");
+}
+
+#[tokio::test]
+async fn systemd_is_told_when_it_is_up_how_it_stands_that_it_lives_and_that_it_stops() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let path = deployment.folder.path().join("notify");
+    let socket = tokio::net::UnixDatagram::bind(&path).unwrap();
+    let path = path.display().to_string();
+    let mut worker = deployment.start_with("first", &[("NOTIFY_SOCKET", &path), ("WATCHDOG_USEC", "400000")]);
+    let heard = async |words: &str| {
+        let mut buffer = [0; 1024];
+        loop {
+            let received = tokio::time::timeout(LOOK_EVERY * LOOKS, socket.recv(&mut buffer)).await;
+            let said =
+                String::from_utf8_lossy(&buffer[..received.unwrap_or_else(|_| panic!("never heard {words}")).unwrap()])
+                    .trim()
+                    .to_owned();
+            if said == words {
+                return;
+            }
+        }
+    };
+    heard("READY=1").await;
+    heard("STATUS=leader").await;
+    heard("WATCHDOG=1").await;
+    heard("WATCHDOG=1").await;
+    worker.signal(Signal::TERM);
+    heard("STOPPING=1").await;
+    assert_eq!(worker.ended().await, 0, "{}", worker.log());
+}

@@ -1,40 +1,75 @@
-//! `counterfoil status`: who leads, and what runs.
+//! `counterfoil status`: who leads, who waits, and what runs.
 
-use std::path::PathBuf;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use chrono::SecondsFormat;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Exit, out, session};
+use super::{Exit, UsageError, out, session};
+use crate::clock::{Clock, SystemClock};
 use crate::db::connect::Purpose;
 use crate::db::leadership::{self, TermRow};
 use crate::db::requests;
 use crate::db::runs::{self, RunRow};
+use crate::election::lease::{Lease, Sight};
+use crate::settings::Settings;
 
-/// Who leads, since when, and what is not done yet.
+/// Who leads, since when, who waits, and what is not done yet.
 ///
-/// Read from Postgres, which knows the installed term. Whether its leader still holds the lease at this moment is known
-/// by the replicas: ask one for /status.
+/// The installed term, the replicas and the dates are Postgres' word. How long the lease has to run is Redis', where
+/// redis.url is set. With --follow it looks again each second, until it is interrupted: on a terminal the picture is
+/// drawn anew, elsewhere it is written whenever it has changed.
 #[derive(Debug, Args)]
 pub(super) struct Status {
+    /// Look again each second
+    #[arg(long)]
+    follow: bool,
     /// Settings file [default: counterfoil.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// As JSON
+    /// As JSON; with --follow, one line for each change
     #[arg(long)]
     json: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, PartialEq, Serialize)]
 struct Standing {
     lease: String,
     term: Option<TermRow>,
+    /// Replicas with a session at Postgres that do not lead.
+    waiting: Vec<String>,
+    /// None where redis.url is not set.
+    redis: Option<InRedis>,
+    timings: InSeconds,
     paused: bool,
     runs: Vec<Run>,
 }
 
-#[derive(Debug, Serialize)]
+/// The lease, as Redis has it.
+#[derive(Debug, PartialEq, Serialize)]
+struct InRedis {
+    holder: Option<String>,
+    lease_left_seconds: Option<f64>,
+    /// For how long its holder may still act, should it not renew.
+    trust_left_seconds: Option<f64>,
+    /// Replicas that a release would wake.
+    listening: u64,
+    fault: Option<String>,
+}
+
+/// What follows from the timings.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+struct InSeconds {
+    ttl: f64,
+    outage_tolerated: f64,
+    worst_takeover: f64,
+    graceful_takeover: f64,
+}
+
+#[derive(Debug, PartialEq, Serialize)]
 struct Run {
     business_date: chrono::NaiveDate,
     status: String,
@@ -42,18 +77,18 @@ struct Run {
     reason: Option<String>,
 }
 
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+// === impl Status ===
+
 impl Status {
     /// Runs it.
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let standing = session::ask(self.config.as_deref(), Purpose::Read, async |settings, session| {
-            let lease = &settings.lease.name;
-            Ok(Standing {
-                lease: lease.to_string(),
-                term: leadership::installed(session, lease).await?,
-                paused: requests::pause(session).await?.is_some_and(|pause| pause.paused),
-                runs: runs::unfinished(session).await?.into_iter().map(Run::of).collect(),
-            })
-        })?;
+        let config = self.config.as_deref();
+        if self.follow {
+            return self.follow(config);
+        }
+        let standing = Standing::look(config)?;
         if self.json {
             out::json(&standing)?;
         } else {
@@ -61,7 +96,37 @@ impl Status {
         }
         Ok(Exit::Done)
     }
+
+    /// Until it is interrupted. What cannot be had now may be had at the next look; wrong settings end it.
+    fn follow(&self, config: Option<&Path>) -> anyhow::Result<Exit> {
+        let screen = !self.json && std::io::stdout().is_terminal();
+        let mut last = None;
+        loop {
+            let picture = match Standing::look(config) {
+                Ok(standing) if self.json => serde_json::to_string(&standing.still())? + "\n",
+                Ok(standing) if screen => standing.told(),
+                Ok(standing) => standing.still().told(),
+                Err(error) if error.is::<UsageError>() => return Err(error),
+                Err(error) if self.json => serde_json::json!({ "fault": format!("{error:#}") }).to_string() + "\n",
+                Err(error) => format!("{error:#}\n"),
+            };
+            if screen {
+                // Home, and clear to the end: what was drawn before is drawn over.
+                out::text(&format!("\x1b[H\x1b[J{}\n{picture}", now()))?;
+            } else if last.as_ref() != Some(&picture) {
+                out::text(&if self.json { picture.clone() } else { format!("{}\n{picture}\n", now()) })?;
+            }
+            last = Some(picture);
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
 }
+
+fn now() -> String {
+    SystemClock.wall().to_rfc3339_opts(SecondsFormat::Secs, true)
+}
+
+// === impl Run ===
 
 impl Run {
     fn of(row: RunRow) -> Self {
@@ -69,7 +134,80 @@ impl Run {
     }
 }
 
+// === impl InRedis ===
+
+impl InRedis {
+    async fn look(settings: &Settings) -> Option<Self> {
+        let timings = settings.lease.timings;
+        let mut lease = Lease::new(settings.redis().ok()?.clone(), &settings.lease.name, timings.attempt_timeout);
+        Some(match lease.look().await {
+            Ok(Sight { holder, left, listeners }) => Self {
+                holder: holder.map(|holder| holder.split(':').next().unwrap_or_default().to_owned()),
+                lease_left_seconds: left.map(|left| left.as_secs_f64()),
+                trust_left_seconds: left.map(|left| left.saturating_sub(timings.margin).as_secs_f64()),
+                listening: listeners,
+                fault: None,
+            },
+            Err(error) => Self {
+                holder: None,
+                lease_left_seconds: None,
+                trust_left_seconds: None,
+                listening: 0,
+                fault: Some(error.to_string()),
+            },
+        })
+    }
+
+    fn told(&self) -> String {
+        if let Some(fault) = &self.fault {
+            return fault.clone();
+        }
+        let left = match (self.lease_left_seconds, self.trust_left_seconds) {
+            (Some(lease), Some(trust)) => format!(" for {lease:.1} s more, trusted for {trust:.1} s"),
+            _ => String::new(),
+        };
+        match &self.holder {
+            Some(holder) => format!("held by {holder}{left}; {} listen for its release", self.listening),
+            None => format!("nobody holds it; {} listen", self.listening),
+        }
+    }
+}
+
+// === impl Standing ===
+
 impl Standing {
+    fn look(config: Option<&Path>) -> anyhow::Result<Self> {
+        session::ask(config, Purpose::Read, async |settings, session| {
+            let lease = &settings.lease.name;
+            let term = leadership::installed(session, lease).await?;
+            let mut waiting = leadership::replicas(session).await?;
+            waiting.retain(|node| term.as_ref().is_none_or(|term| term.node != *node));
+            let derived = settings.lease.timings.derived();
+            Ok(Self {
+                lease: lease.to_string(),
+                term,
+                waiting,
+                redis: InRedis::look(settings).await,
+                timings: InSeconds {
+                    ttl: settings.lease.timings.ttl.as_secs_f64(),
+                    outage_tolerated: derived.outage_tolerated.as_secs_f64(),
+                    worst_takeover: derived.worst_takeover.as_secs_f64(),
+                    graceful_takeover: derived.graceful_takeover.as_secs_f64(),
+                },
+                paused: requests::pause(session).await?.is_some_and(|pause| pause.paused),
+                runs: runs::unfinished(session).await?.into_iter().map(Run::of).collect(),
+            })
+        })
+    }
+
+    /// Without what changes at every look.
+    fn still(mut self) -> Self {
+        if let Some(redis) = &mut self.redis {
+            (redis.lease_left_seconds, redis.trust_left_seconds) = (None, None);
+        }
+        self
+    }
+
     fn told(&self) -> String {
         let mut lines = Vec::new();
         lines.push(match &self.term {
@@ -82,6 +220,19 @@ impl Standing {
             ),
             None => format!("{}: no term was ever installed", self.lease),
         });
+        if let Some(redis) = &self.redis {
+            lines.push(format!("Lease in Redis: {}.", redis.told()));
+        }
+        lines.push(if self.waiting.is_empty() {
+            "No other replica waits.".to_owned()
+        } else {
+            format!("Waiting: {}.", self.waiting.join(", "))
+        });
+        let InSeconds { ttl, outage_tolerated, worst_takeover, graceful_takeover } = self.timings;
+        lines.push(format!(
+            "By these settings: ttl {ttl} s; an outage of Redis up to {outage_tolerated} s costs nobody the lead; a takeover \
+             takes {worst_takeover} s at worst, {graceful_takeover} s after an orderly end."
+        ));
         if self.paused {
             lines.push("The planner is paused: no new date is begun until counterfoil resume.".to_owned());
         }

@@ -70,6 +70,19 @@ pub async fn installed(session: &mut PgConnection, lease: &LeaseName) -> Result<
     Ok(term)
 }
 
+/// Replicas whose election has a session here: by name, each once. Sessions of another login are not seen.
+pub async fn replicas(session: &mut PgConnection) -> Result<Vec<String>, DbError> {
+    let nodes = sqlx::query_scalar!(
+        r#"SELECT DISTINCT substring(application_name FROM '^counterfoil/(.*)/election$') AS "node!"
+           FROM pg_stat_activity
+           WHERE datname = current_database() AND application_name ~ '^counterfoil/.*/election$'
+           ORDER BY 1"#
+    )
+    .fetch_all(session)
+    .await?;
+    Ok(nodes)
+}
+
 /// The newest entries, oldest first; terms alone, or all.
 ///
 /// Why a term ended is read from its own last word where it has one: a successor that was very fast may have closed the

@@ -105,6 +105,17 @@ pub enum Release {
     Gone,
 }
 
+/// What is seen of a lease by who only looks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sight {
+    /// `"<owner> <token>"`; none where nobody holds it.
+    pub holder: Option<String>,
+    /// For how much longer, unless renewed; none for a key without an end.
+    pub left: Option<Duration>,
+    /// How many replicas listen for its release.
+    pub listeners: u64,
+}
+
 /// No answer of worth. Nothing in here ends a term.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
@@ -226,6 +237,15 @@ impl Lease {
         command.arg("NUMSUB").arg(&self.keys.released);
         let (_, listeners): (String, u64) = self.wire.command(&command).await?;
         Ok(listeners)
+    }
+
+    /// Looks, and changes nothing.
+    pub async fn look(&mut self) -> Result<Sight, LeaseError> {
+        let key = self.keys.holder.clone();
+        let holder: Option<String> = self.wire.command(redis::cmd("GET").arg(&key)).await?;
+        let left: i64 = self.wire.command(redis::cmd("PTTL").arg(&key)).await?;
+        let left = u64::try_from(left).ok().map(Duration::from_millis);
+        Ok(Sight { holder, left, listeners: self.listeners().await? })
     }
 
     /// Waits until enough replicas have what this connection wrote, and gives the lease back if they have not in time.

@@ -5,7 +5,7 @@
 //! `run --wait` whose reader left still tells the truth. Anything else that keeps a line from being written (a full disk)
 //! is an error, since somebody wanted it.
 
-use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 
 use anyhow::Context;
 use serde::Serialize;
@@ -57,6 +57,12 @@ fn terminal() -> Option<usize> {
     let of = |size: rustix::io::Result<rustix::termios::Winsize>| size.ok().map(|size| usize::from(size.ws_col));
     let width = of(rustix::termios::tcgetwinsize(io::stdout()));
     width.or_else(|| of(rustix::termios::tcgetwinsize(io::stderr()))).filter(|columns| *columns > 0)
+}
+
+/// Is standard output a terminal?
+#[expect(clippy::disallowed_methods, reason = "it is asked what it is")]
+pub(super) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// Says something on standard error. If nobody hears it there, nobody can be told.

@@ -1,6 +1,5 @@
 //! `counterfoil status`: who leads, who waits, and what runs.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -99,7 +98,7 @@ impl Status {
 
     /// Until it is interrupted. What cannot be had now may be had at the next look; wrong settings end it.
     fn follow(&self, config: Option<&Path>) -> anyhow::Result<Exit> {
-        let screen = !self.json && std::io::stdout().is_terminal();
+        let screen = !self.json && out::is_terminal();
         let mut last = None;
         loop {
             let picture = match Standing::look(config) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use chrono::{NaiveDate, NaiveTime};
@@ -220,16 +221,22 @@ impl FromSetting for bool {
     }
 }
 
-/// How many: at least one.
+/// How many: none, too.
 impl FromSetting for u32 {
+    const EXPECTED: &'static str = "a whole number from 0";
+    fn read(kind: &ValueKind) -> Option<Self> {
+        match kind {
+            ValueKind::I64(value) => Self::try_from(*value).ok(),
+            ValueKind::U64(value) => Self::try_from(*value).ok(),
+            _ => text(kind)?.parse().ok(),
+        }
+    }
+}
+
+impl FromSetting for NonZeroU32 {
     const EXPECTED: &'static str = "a whole number from 1";
     fn read(kind: &ValueKind) -> Option<Self> {
-        let value = match kind {
-            ValueKind::I64(value) => Self::try_from(*value).ok()?,
-            ValueKind::U64(value) => Self::try_from(*value).ok()?,
-            _ => text(kind)?.parse().ok()?,
-        };
-        (value > 0).then_some(value)
+        Self::new(u32::read(kind)?)
     }
 }
 

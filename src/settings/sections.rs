@@ -1,5 +1,6 @@
 //! The sections, one function each, and the rules between their values.
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -389,8 +390,8 @@ fn matching_rules(layers: &Layers, faults: &mut Faults) -> Option<RuleSet> {
 
 fn run(layers: &Layers, faults: &mut Faults) -> Option<Run> {
     let mut section = Section::top("run", layers, faults);
-    let parallel = section.get::<u32>("parallel");
-    let step_attempts = section.get::<u32>("step_attempts");
+    let parallel = section.get::<NonZeroU32>("parallel").map(NonZeroU32::get);
+    let step_attempts = section.get::<NonZeroU32>("step_attempts").map(NonZeroU32::get);
     section.finish();
     Some(Run { parallel: parallel?, step_attempts: step_attempts? })
 }

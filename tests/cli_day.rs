@@ -213,5 +213,20 @@ async fn a_date_is_asked_for_answered_and_waited_for() {
     let unreasoned = counterfoil(&site, &["run", "--date", DATE, "--skip", "--account", "europe"]).await;
     assert_eq!(unreasoned.status.code(), Some(2), "a reason is needed");
     assert_eq!(text(&counterfoil(&site, &["resume"]).await), "The planner works again.\n");
+
+    let stale = counterfoil(&site, &["resign", "--token", "7"]).await;
+    assert_eq!(stale.status.code(), Some(1), "it could have been the installed one: {stale:?}");
+    text(&counterfoil(&site, &["resign", "--token", "1", "--reason", "a new machine"]).await);
+    let history = text(&counterfoil(&site, &["history"]).await);
+    let places: Vec<usize> = ["  pause ", "  run ", "  resume ", "  request "]
+        .iter()
+        .map(|kind| history.find(kind).unwrap_or_else(|| panic!("no {kind} in\n{history}")))
+        .collect();
+    assert!(places.is_sorted(), "in the order in which they were asked:\n{history}");
+    for told in ["somebody  audit", "somebody  2026-11-27", "a new machine"] {
+        assert!(history.contains(told), "{told} is not in\n{history}");
+    }
+    let terms = json(&counterfoil(&site, &["history", "--terms", "--json"]).await);
+    assert!(terms.as_array().expect("an array").iter().all(|event| event["kind"] == "term"), "{terms}");
     assert_eq!(site.count("SELECT count(*) FROM counterfoil.planner_pause WHERE actor = 'somebody'").await, 2);
 }

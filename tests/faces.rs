@@ -220,6 +220,17 @@ Taken on this day: bank 2 lines, 1 229.56; books 2 lines, 2 034.57.
     assert!(rest.find("2026-11-03").unwrap() < rest.find("2026-11-09").unwrap());
 }
 
+#[test]
+fn advice_that_is_to_be_pasted_stays_a_block() {
+    let advice = "these lines would read it:\n[profiles.ledger]\ncolumns = { id = \"n\\u001b\" }\n\n[book]\nprofile = \"ledger\"";
+    let mut out = String::new();
+    text::findings(&mut out, &[("a.csv".to_owned(), Diagnostic::new(Severity::Info, "PROFILE", advice.to_owned()))]);
+    let block = out.split_once("would read it:\n").unwrap().1;
+    let pasted: toml::Table = block.parse().unwrap();
+    assert_eq!(pasted["book"]["profile"].as_str(), Some("ledger"));
+    assert!(block.starts_with("      [profiles.ledger]\n      columns"), "{block}");
+}
+
 /// Two rules and a suggestion.
 fn of_several_rules() -> AccountOutcome {
     let mut outcome = outcome();

@@ -1,4 +1,4 @@
-//! `counterfoil history`: who led, from when to when, and why it ended.
+//! `counterfoil history`: who led, from when to when, and why it ended; and what people asked for.
 
 use std::path::PathBuf;
 
@@ -8,8 +8,9 @@ use clap::Args;
 use super::{Exit, out, session};
 use crate::db::connect::Purpose;
 use crate::db::leadership::{self, EventRow};
+use crate::db::requests;
 
-/// Who led, from when to when, and why each term ended.
+/// Who led, from when to when, and why each term ended; and what people asked for.
 ///
 /// By Postgres' clock, oldest first. A term ends when its successor's is installed; between losing the lease and that,
 /// nobody wrote.
@@ -18,7 +19,7 @@ pub(super) struct History {
     /// Settings file [default: counterfoil.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Terms alone, without candidacies that failed, evictions and requests
+    /// Terms alone, without candidacies that failed, evictions, and requests to resign, pause, resume and run
     #[arg(long)]
     terms: bool,
     /// How many of the newest entries
@@ -33,12 +34,19 @@ impl History {
     /// Runs it.
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let events = session::ask(self.config.as_deref(), Purpose::Read, async |settings, session| {
-            Ok(leadership::history(session, &settings.lease.name, self.terms, self.limit).await?)
+            let mut events = leadership::history(session, &settings.lease.name, self.terms, self.limit).await?;
+            if !self.terms {
+                events.extend(requests::history(session, self.limit).await?);
+                // Stable: what happened at one instant keeps the order in which it was written.
+                events.sort_by_key(|event| event.started_at);
+                events.drain(..events.len().saturating_sub(usize::try_from(self.limit)?));
+            }
+            Ok(events)
         })?;
         if self.json {
             out::json(&events)?;
         } else if events.is_empty() {
-            out::line("Nobody has led yet.")?;
+            out::line("Nobody has led yet, and nobody has asked for anything.")?;
         } else {
             out::text(&events.iter().map(|event| told(event) + "\n").collect::<String>())?;
         }

@@ -57,6 +57,10 @@ enum Command {
 }
 
 /// How a command ended, and its exit code.
+///
+/// One rule between 1 and 2: what is wrong with the words or the settings by themselves, whatever any server holds, is 2.
+/// What could have been right, and is not so here (an account that nobody knows, a term that is no longer installed, a date
+/// that was not closed), is 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
     /// 0: done. Breaks and unprovable balances are results, not failures.

@@ -53,11 +53,7 @@ impl Resign {
                 Some(token) => token,
             };
             if i64::try_from(wanted).ok() != Some(term.token) {
-                return Err(UsageError(format!(
-                    "term {wanted} is not the installed one, which is {}: nothing was asked",
-                    term.token
-                ))
-                .into());
+                bail!("term {wanted} is not the installed one, which is {}: nothing was asked", term.token);
             }
             let Some(token) = FencingToken::new(wanted) else {
                 return Err(UsageError(format!("{wanted} is no token")).into());

@@ -26,13 +26,14 @@ pub struct TermRow {
 /// One entry of the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EventRow {
-    /// `term` spans a term; `candidacy`, `step_down`, `eviction`, `refusal` and `request` are points.
+    /// `term` spans a term; `candidacy`, `step_down`, `eviction`, `refusal` and `request` are points; so are `pause`, `resume` and `run`,
+    /// which people asked for.
     pub kind: String,
     /// Which term.
     pub token: Option<i64>,
     /// Whose.
     pub owner: Option<String>,
-    /// Which replica tells.
+    /// Which replica tells; who, of what people asked for.
     pub node: String,
     /// Why it ended, or what was asked: a word of the closed list. `superseded` where the predecessor left none.
     pub reason: Option<String>,

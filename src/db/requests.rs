@@ -5,6 +5,7 @@ use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
 use super::DbError;
+use super::leadership::EventRow;
 
 /// Somebody asks for a date.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,4 +145,31 @@ pub async fn set_pause(
     .execute(session)
     .await?;
     Ok(())
+}
+
+/// The newest things that people asked for, oldest first, as entries of the history: `pause` and `resume`, and `run` with
+/// the leader's answer. Requests to resign are entries of the election's own.
+pub async fn history(session: &mut PgConnection, limit: i64) -> Result<Vec<EventRow>, DbError> {
+    let mut events = sqlx::query_as!(
+        EventRow,
+        r#"SELECT * FROM (
+             SELECT CASE WHEN paused THEN 'pause' ELSE 'resume' END AS "kind!", NULL::bigint AS token, NULL::text AS owner,
+                    actor AS "node!", reason, NULL::text AS detail, NULL::bigint AS trust_left_ms, at AS "started_at!",
+                    NULL::timestamptz AS ended_at
+             FROM counterfoil.planner_pause
+             UNION ALL
+             SELECT 'run', a.token, NULL, r.actor,
+                    r.business_date || CASE WHEN r.reopen THEN ' again' ELSE '' END
+                                    || coalesce(' without ' || r.skip_account, '') || coalesce(': ' || r.reason, ''),
+                    CASE WHEN a.accepted THEN a.message WHEN a.accepted IS NULL THEN 'not answered yet'
+                         ELSE 'refused: ' || a.message END,
+                    NULL, r.asked_at, NULL
+             FROM counterfoil.run_request r LEFT JOIN counterfoil.run_answer a ON a.request = r.id) asked
+           ORDER BY "started_at!" DESC LIMIT $1"#,
+        limit
+    )
+    .fetch_all(session)
+    .await?;
+    events.reverse();
+    Ok(events)
 }

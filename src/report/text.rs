@@ -100,7 +100,13 @@ pub fn findings(out: &mut String, diagnostics: &[(String, Diagnostic)]) {
             let _ = write!(place, ":{number}");
         }
         let gap = if place.is_empty() { "" } else { " " };
-        line(out, &format!("  {severity:<8}{}: {place}{gap}{}", found.code, plain(&found.message)));
+        // A message of several lines ends in a block that is to be pasted: it stays one.
+        let mut message = found.message.lines().map(plain);
+        let first = message.next().unwrap_or_default();
+        line(out, &format!("  {severity:<8}{}: {place}{gap}{first}", found.code));
+        for more in message {
+            line(out, format!("      {more}").trim_end());
+        }
     }
     line(out, "");
 }

@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 
 use crate::account::book_ledger::{BookLedger, ContentHash, Entry};
 use crate::account::day::{Changed, DayInput, Standing, Take};
-use crate::account::ledger::{Accepted, Admission, BankLedger, Header, header_of};
+use crate::account::ledger::{Accepted, Admission, BankLedger, Header};
 use crate::account::lines::{Taking, from_bank, from_book};
 use crate::account::readiness::{BooksSeen, Missing, missing};
 use crate::account::registry::{Lookup, Registry};
@@ -292,7 +292,8 @@ fn chain(
 ) -> Chained {
     let mut ledger = BankLedger::new(account);
     let offered = statements.iter().enumerate().filter(|(_, entry)| entry.verdict == Verdict::Accepted);
-    let headers = offered.map(|(at, entry)| (header_of(account, entry.format, &entry.statement), at)).collect();
+    let headers =
+        offered.map(|(at, entry)| (Header::of(entry.format, &entry.statement, account.day_complete), at)).collect();
     let mut left = Header::in_offering_order(headers);
     let mut accepted = Vec::new();
     let mut held: BTreeMap<usize, String> = BTreeMap::new();

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use chrono::NaiveDate;
-use counterfoil::account::ledger::{Admission, BankLedger, Header, header_of};
+use counterfoil::account::ledger::{Admission, BankLedger, Header};
 use counterfoil::account::{Account, AccountId, BookComplete, Cadence, Opening};
 use counterfoil::calendar::Calendar;
 use counterfoil::money::{Currency, Money};
@@ -266,6 +266,10 @@ fn statements_of_one_day_are_offered_as_they_chain_whatever_the_order_of_files()
     let noon = balanced(Some(95), 85, statement("2026-11-10", "2026-11-10", &[("2026-11-10", -10, "B")]));
     let evening = balanced(Some(85), 86, statement("2026-11-10", "2026-11-10", &[("2026-11-10", 1, "C")]));
     let files = [&evening, &morning, &noon];
-    let headers = files.iter().enumerate().map(|(at, file)| (header_of(&account, Format::Camt053, file), at)).collect();
+    let headers = files
+        .iter()
+        .enumerate()
+        .map(|(at, file)| (Header::of(Format::Camt053, file, account.day_complete), at))
+        .collect();
     assert_eq!(Header::in_offering_order(headers), [1, 2, 0]);
 }

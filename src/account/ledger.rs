@@ -9,8 +9,13 @@
 //! second statement of the same day), or they are the *same* lines (an overlap), and then the greater number of
 //! occurrences counts. The anchors tell which: exactly one reading must close, else it is quarantined.
 //!
+//! What is kept of a statement is in `header`, the anchors and whether they close in `chain`.
+//!
 //! [`BankLedger`] is a fold over the statements taken in, in their order: the worker rebuilds it from Postgres, and
 //! `counterfoil reconcile` from files, and both get the same answers.
+
+mod chain;
+mod header;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,6 +29,8 @@ use crate::money::{Currency, Total};
 use crate::proof::{Proof, ProofId};
 use crate::statement::identity::Identity;
 use crate::statement::{DayComplete, Format, Statement};
+
+pub use header::Header;
 
 /// The bank's side of one account, as far as it is known.
 #[derive(Debug, Clone)]
@@ -60,29 +67,6 @@ pub struct DaySum {
     pub lines: u64,
     /// Their sum, in minor units.
     pub minor: i128,
-}
-
-/// What of a statement the ledger keeps, once it was taken in. Enough to fold the ledger again.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Header {
-    /// The format that delivered it.
-    pub format: Format,
-    /// The bank's id of it.
-    pub id: Option<String>,
-    /// First day covered.
-    pub from: NaiveDate,
-    /// Last day covered.
-    pub to: NaiveDate,
-    /// Last day that is over.
-    pub complete_through: Option<NaiveDate>,
-    /// Stated opening, minor units.
-    pub opening: Option<i64>,
-    /// Stated closing, minor units, and the end of which day it is of.
-    pub closing: Option<(NaiveDate, i64)>,
-    /// Balances at the ends of days between, in order.
-    pub markers: Vec<(NaiveDate, i64)>,
-    /// Sum of its movements, minor units.
-    pub movements: i128,
 }
 
 /// How a statement's lines relate to known ones.
@@ -191,7 +175,7 @@ impl BankLedger {
 
     /// Decides about a statement that passed the proofs at the door. Changes nothing.
     pub fn admit(&self, format: Format, statement: &Statement) -> Admission {
-        let header = self.header(format, statement);
+        let header = Header::of(format, statement, self.day_complete);
         if let Some(other) = self.accepted.iter().find(|known| known.format != format && known.overlaps(&header)) {
             return Admission::Quarantined {
                 code: "FORMAT",
@@ -342,31 +326,6 @@ impl BankLedger {
         new.iter().filter(|(day, _)| **day > after && **day <= through).map(|(_, minor)| minor).sum()
     }
 
-    /// Would its lines come on top of those of days that are known?
-    fn stacks(&self, header: &Header, reading: Reading) -> bool {
-        reading == Reading::Adds && self.accepted.iter().any(|known| known.overlaps(header))
-    }
-
-    fn header(&self, format: Format, statement: &Statement) -> Header {
-        let movements = statement.movements().map(|line| i128::from(line.amount.minor())).sum();
-        let leading = statement.markers.iter().find(|marker| marker.after_lines == 0).map(|marker| marker.amount);
-        let closing = statement.closing.map(|closing| {
-            // A closing dated past the last day is of its own date (OFX DTASOF); one dated earlier is of the last day.
-            (closing.date.map_or(statement.to, |date| date.max(statement.to)), closing.amount.minor())
-        });
-        Header {
-            format,
-            id: statement.id.clone(),
-            from: statement.from,
-            to: statement.to,
-            complete_through: statement.complete_through(self.day_complete),
-            opening: statement.opening.map(|opening| opening.amount).or(leading).map(|amount| amount.minor()),
-            closing,
-            markers: day_end_markers(statement),
-            movements,
-        }
-    }
-
     fn new_lines(&self, movements: &[Movement], header: &Header, reading: Reading) -> Vec<NewLine> {
         let mut seen: HashMap<Identity, u32> = HashMap::with_capacity(movements.len());
         let mut new = Vec::new();
@@ -392,159 +351,6 @@ impl BankLedger {
         new
     }
 
-    /// The anchors after taking in a statement: its own joined to the known ones.
-    fn joined(&self, header: &Header, reading: Reading) -> Vec<Anchor> {
-        let mut own: BTreeMap<NaiveDate, Anchor> = BTreeMap::new();
-        let over = |day: NaiveDate| header.complete_through.is_some_and(|complete| day <= complete);
-        let mut state = |day, minor: i64, over, stated| {
-            own.insert(day, Anchor { day, minor: i128::from(minor), over, stated });
-        };
-        // A statement that adds to known days opens where an earlier one of those days closed: that is no end of a day.
-        let stacked = self.stacks(header, reading);
-        if let (Some(opening), false) = (header.opening, stacked) {
-            state(day_before(header.from), opening, true, true);
-        }
-        for (day, minor) in &header.markers {
-            state(*day, *minor, over(*day), true);
-        }
-        if let Some((day, minor)) = header.closing {
-            state(day, minor, over(day), true);
-        }
-        let mut anchors: BTreeMap<NaiveDate, Anchor> = BTreeMap::new();
-        for known in &self.anchors {
-            let spoken_of = (header.from..=header.to).contains(&known.day);
-            if !(spoken_of && (stacked || !known.over)) {
-                anchors.insert(known.day, *known);
-            }
-        }
-        for (day, anchor) in own {
-            if self.configured.is_some_and(|opening| day <= opening.day) {
-                continue;
-            }
-            // A known end of that day keeps its place; `closes` has seen to it that both say the same.
-            anchors.entry(day).and_modify(|known| known.over |= anchor.over).or_insert(anchor);
-        }
-        let mut anchors: Vec<Anchor> = anchors.into_values().collect();
-        if self.anchors.is_empty() && header.opening.is_none() && !anchors.is_empty() {
-            // The first statement states no opening (OFX): the start is added up from its closing, and says so.
-            if let Some((_, closing)) = header.closing {
-                let minor = i128::from(closing) - header.movements;
-                anchors.insert(0, Anchor { day: day_before(header.from), minor, over: true, stated: false });
-            }
-        }
-        anchors
-    }
-
-    /// Do all neighbouring anchors close if the statement is read this way?
-    fn closes(&self, header: &Header, new: &[NewLine], reading: Reading) -> bool {
-        if self.configured.is_some_and(|opening| header.to <= opening.day) {
-            // All of it lies before the opening, outside every proof.
-            return reading == Reading::Overlaps;
-        }
-        if self.stacks(header, reading) {
-            let tip = self.anchors.iter().rev().find(|anchor| anchor.day <= header.to);
-            let chains = header.opening.is_some()
-                && tip.is_some_and(|tip| tip.day >= day_before(header.from) && header.opens_at(tip.minor));
-            if !chains {
-                return false;
-            }
-        }
-        let anchors = self.joined(header, reading);
-        let new = sums_by_day(new);
-        self.states(header, &anchors, reading)
-            && anchors.windows(2).all(|pair| {
-                let between = self.sum(pair[0].day, pair[1].day).minor + self.within(&new, pair[0].day, pair[1].day);
-                pair[1].minor - pair[0].minor == between
-            })
-    }
-
-    /// Does every balance that the statement states agree with the anchor of its day?
-    fn states(&self, header: &Header, anchors: &[Anchor], reading: Reading) -> bool {
-        let at = |day: NaiveDate| anchors.iter().find(|anchor| anchor.day == day).map(|anchor| anchor.minor);
-        let agrees = |day: NaiveDate, minor: i64| at(day).is_none_or(|known| known == i128::from(minor));
-        let stacked = self.stacks(header, reading);
-        let outside = |day: NaiveDate| self.configured.is_some_and(|opening| day < opening.day);
-        let opening = header
-            .opening
-            .is_none_or(|minor| stacked || outside(day_before(header.from)) || agrees(day_before(header.from), minor));
-        opening
-            && header.closing.is_none_or(|(day, minor)| agrees(day, minor))
-            && header.markers.iter().all(|(day, minor)| outside(*day) || agrees(*day, *minor))
-    }
-
-    /// Held or quarantined, with the arithmetic.
-    fn does_not_chain(&self, header: &Header, new: &[NewLine], movements: usize) -> Admission {
-        let money = |minor: i128| Total::new(minor, self.currency);
-        let Some(last) = self.anchors.last() else {
-            return Admission::Quarantined {
-                code: "STMT_ARITH",
-                reason: "its own balances between lines do not close".to_owned(),
-            };
-        };
-        let first = self.anchors.first().unwrap_or(last);
-        let opens = day_before(header.from);
-        if let Some((day, closing)) = header.closing
-            && day > header.to
-            && opens <= last.day
-        {
-            return Admission::Held {
-                reason: format!(
-                    "its balance {} is of {day}, after its last day {}: movements between may be missing; it waits for a \
-                     statement that covers them",
-                    money(i128::from(closing)),
-                    header.to
-                ),
-            };
-        }
-        // Days on which this bank does not work are no gap. Without a stated opening only the balance could tell, so a
-        // statement that follows on the next working day is judged by its arithmetic.
-        let gap = self.calendar.business_days_between(last.day, opens) > 0 || !last.over;
-        if opens >= last.day && (gap || header.opening.is_some()) {
-            let opening = header.opening.map_or_else(
-                || "states no opening".to_owned(),
-                |minor| format!("opens with {}", money(i128::from(minor))),
-            );
-            return Admission::Held {
-                reason: format!(
-                    "it begins on {} and {opening}, but what is known ends on {} with {}: a statement between is missing",
-                    header.from,
-                    last.day,
-                    money(last.minor)
-                ),
-            };
-        }
-        if header.to < first.day && self.configured.is_none() {
-            return Admission::Held {
-                reason: format!(
-                    "it ends on {}, and what is known begins after {} with {}: a statement between is missing",
-                    header.to,
-                    first.day,
-                    money(first.minor)
-                ),
-            };
-        }
-        let overlapping = self.accepted.iter().any(|known| known.overlaps(header));
-        let known = movements - new.len();
-        let closing = header.closing.map(|(day, minor)| (day, i128::from(minor)));
-        let arithmetic = closing.map_or_else(String::new, |(day, stated)| {
-            let base = self.anchors.iter().rev().find(|anchor| anchor.day <= opens).unwrap_or(first);
-            let between = self.sum(base.day, day).minor + self.within(&sums_by_day(new), base.day, day);
-            format!(
-                ": {} at the end of {}, and movements of {}, make {}, but it states {} for {day} (difference {})",
-                money(base.minor),
-                base.day,
-                money(between),
-                money(base.minor + between),
-                money(stated),
-                money(stated - base.minor - between)
-            )
-        });
-        Admission::Quarantined {
-            code: if overlapping { "STMT_OVERLAP" } else { "STMT_GAP" },
-            reason: format!("its balances do not chain to what is known ({known} of its lines are known){arithmetic}"),
-        }
-    }
-
     /// Known lines on days that the statement covers whole, which it does not have.
     fn vanished(&self, movements: &[Movement], header: &Header) -> u64 {
         let Some(complete) = header.complete_through else { return 0 };
@@ -558,75 +364,6 @@ impl BankLedger {
             .map(|(identity, known)| u64::from(known.saturating_sub(own.get(identity).copied().unwrap_or(0))))
             .sum()
     }
-}
-
-// === impl Header ===
-
-impl Header {
-    /// Do the two speak of a day in common?
-    fn overlaps(&self, other: &Self) -> bool {
-        self.from <= other.to && other.from <= self.to
-    }
-
-    fn opens_at(&self, minor: i128) -> bool {
-        self.opening.is_some_and(|opening| i128::from(opening) == minor)
-    }
-
-    /// The order in which statements of one account are offered: by days, and within the same days as they chain. With
-    /// it, a set of files gives the same ledger in whatever order they are found.
-    pub fn in_offering_order(mut headers: Vec<(Self, usize)>) -> Vec<usize> {
-        headers.sort_by(|(a, at), (b, bt)| (a.from, a.to, at).cmp(&(b.from, b.to, bt)));
-        let mut order = Vec::with_capacity(headers.len());
-        let mut rest = headers.as_slice();
-        while let Some(((first, _), _)) = rest.split_first() {
-            let same = rest.iter().take_while(|(other, _)| (other.from, other.to) == (first.from, first.to)).count();
-            let (group, later) = rest.split_at(same);
-            order.extend(chained(group));
-            rest = later;
-        }
-        order
-    }
-}
-
-/// Statements of the same days, each after the one whose closing it opens with; those that chain to none keep their place.
-fn chained(group: &[(Header, usize)]) -> Vec<usize> {
-    let mut left: Vec<&(Header, usize)> = group.iter().collect();
-    let mut order = Vec::with_capacity(group.len());
-    let mut tip: Option<i64> = None;
-    while !left.is_empty() {
-        let follows = |header: &Header, closing: i64| header.opening == Some(closing);
-        let begins = |header: &Header| {
-            let closes_here = |other: &Header| other.closing.map(|(_, minor)| minor) == header.opening;
-            !left.iter().any(|(other, _)| other != header && closes_here(other))
-        };
-        let at = tip
-            .and_then(|closing| left.iter().position(|(header, _)| follows(header, closing)))
-            .or_else(|| left.iter().position(|(header, _)| begins(header)))
-            .unwrap_or(0);
-        let (header, index) = left.remove(at);
-        tip = header.closing.map(|(_, minor)| minor);
-        order.push(*index);
-    }
-    order
-}
-
-/// What [`Header`] a statement would have in an account, for [`Header::in_offering_order`].
-pub fn header_of(account: &Account, format: Format, statement: &Statement) -> Header {
-    BankLedger::new(account).header(format, statement)
-}
-
-/// Markers that stand at the end of a day: after every line of theirs and earlier days, before every later one.
-fn day_end_markers(statement: &Statement) -> Vec<(NaiveDate, i64)> {
-    let days: Vec<NaiveDate> = statement.movements().map(|line| statement.ledger_day(line)).collect();
-    let mut markers: BTreeMap<NaiveDate, i64> = BTreeMap::new();
-    for marker in statement.markers.iter().filter(|marker| marker.after_lines > 0) {
-        let (before, after) = days.split_at(days.len().min(marker.after_lines as usize));
-        let at_day_end = before.iter().all(|day| *day <= marker.date) && after.iter().all(|day| *day > marker.date);
-        if at_day_end && (statement.from..=statement.to).contains(&marker.date) {
-            markers.insert(marker.date, marker.amount.minor());
-        }
-    }
-    markers.into_iter().collect()
 }
 
 fn day_before(day: NaiveDate) -> NaiveDate {

@@ -16,7 +16,7 @@ use super::attempts::{Hand, Tried};
 use super::desk::Desk;
 use super::plan::Step;
 use super::{RunError, StepError};
-use crate::account::ledger::{Accepted, Admission, BankLedger, Header, header_of};
+use crate::account::ledger::{Accepted, Admission, BankLedger, Header};
 use crate::account::registry::{Lookup, Registry};
 use crate::account::{Account, AccountId};
 use crate::db::bank::{self, StatementRow};
@@ -241,7 +241,8 @@ fn admit(
     offers: Vec<Offer>,
 ) -> Chained {
     let headers = offers.iter().enumerate();
-    let headers = headers.map(|(at, offer)| (header_of(account, offer.format, &offer.statement), at)).collect();
+    let headers =
+        headers.map(|(at, offer)| (Header::of(offer.format, &offer.statement, account.day_complete), at)).collect();
     let order = Header::in_offering_order(headers);
     let mut offers: Vec<Option<Offer>> = offers.into_iter().map(Some).collect();
     let mut left: Vec<Offer> = order.into_iter().filter_map(|at| offers.get_mut(at).and_then(Option::take)).collect();

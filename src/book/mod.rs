@@ -53,7 +53,8 @@ pub struct BookLine {
     pub counterparty: Option<String>,
     /// Prose.
     pub description: String,
-    /// Batch, settlement or remittance that it belongs to.
+    /// Batch, settlement or remittance that it belongs to. Content like any other (another group is a new revision), and
+    /// kept with the line: matching one to one does not ask for it, matching by groups will.
     pub group: Option<String>,
     /// The id of the posting that this one voids.
     pub reverses: Option<String>,

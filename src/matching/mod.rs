@@ -69,7 +69,8 @@ pub struct OpenLine {
     pub reversal: bool,
     /// The book line that this book line voids.
     pub reverses: Option<String>,
-    /// Batch, settlement or remittance key of a book line.
+    /// Batch, settlement or remittance key of a book line, for matching by groups. One to one it is no evidence; but lines
+    /// of different groups are not interchangeable.
     pub group: Option<String>,
     /// Where it was read. Information: no part of any decision or digest.
     pub origin: Origin,

@@ -361,6 +361,48 @@ async fn a_postgres_that_is_away_keeps_replicas_from_campaigning_and_they_say_wh
 }
 
 #[tokio::test]
+async fn a_database_set_read_only_ends_the_term_is_one_verdict_to_all_and_is_led_again_when_it_takes_writes() {
+    let (redis, database) = servers().await;
+    let replicas = ["a", "b"].map(|name| Replica::start(name, &redis.url(), &database.url()));
+    let all = [&replicas[0], &replicas[1]];
+    let first = leader_of(&all).await;
+    let token = replicas[first].leads().await;
+    let mut admin = PgConnection::connect(&database.superuser_url()).await.unwrap();
+    let set = |to: &str| sqlx::AssertSqlSafe(format!("ALTER DATABASE {} {to}", database.name()));
+    sqlx::raw_sql(set("SET default_transaction_read_only = on")).execute(&mut admin).await.unwrap();
+    replicas[first].lost(Reason::Ineligible).await;
+    for replica in all {
+        let told = replica
+            .until("it says why", |now| now.standing.held_back == Some(Ineligible::PostgresReadOnly))
+            .await;
+        assert!(told.postgres_fault.unwrap().contains("default_transaction_read_only"));
+    }
+    // Several looks of each line of both, and no other opinion among them.
+    let mut outside = connect(&redis).await;
+    let counted = outside.get(keys().token).await.unwrap();
+    let mut views = all.map(|replica| replica.handle.watch());
+    let clock = SystemClock;
+    let begin = clock.now();
+    while clock.now().since(begin) < TIMINGS.ttl * 2 {
+        for view in &mut views {
+            assert!(view.borrow_and_update().postgres_fault.is_some(), "it flapped");
+        }
+        tokio::select! {
+            _ = views[0].changed() => {}
+            () = tokio::time::sleep(Duration::from_millis(5)) => {}
+        }
+    }
+    assert_eq!(outside.get(keys().token).await.unwrap(), counted, "nobody won a lease meanwhile");
+    sqlx::raw_sql(set("RESET default_transaction_read_only")).execute(&mut admin).await.unwrap();
+    let next = leader_of(&all).await;
+    assert!(replicas[next].leads().await > token);
+    for replica in all {
+        replica.until("it is well", |now| now.postgres_fault.is_none()).await;
+    }
+    judge(&database).await;
+}
+
+#[tokio::test]
 async fn a_login_that_could_bypass_the_fence_does_not_campaign() {
     let (redis, database) = servers().await;
     let a = Replica::start("a", &redis.url(), &database.owner_url());

@@ -13,6 +13,8 @@ use counterfoil::db::connect::{Connector, Purpose};
 use counterfoil::db::fence::{Failure, Fence, FencedTransaction, Outcome, WriteError};
 use counterfoil::election::term::{Installation, Term};
 use counterfoil::scratch::postgres::{Database, WORKER};
+use sqlx::Connection;
+use sqlx::postgres::PgConnection;
 use support::proxy::{Cut, Proxy};
 use support::{BOUND, database, fence, kept, lead, lease, owner, run, session, store, token};
 use tokio::task::JoinSet;
@@ -67,6 +69,22 @@ async fn a_step_that_was_done_before_is_told_so_and_keeps_nothing() {
     let next = fence.write(&step("two"), async |transaction| say(transaction, "third").await).await;
     assert_eq!(next.expect("written"), Outcome::Committed(()));
     assert_eq!(kept(&database).await, ["first", "third"]);
+}
+
+#[tokio::test]
+async fn a_database_set_read_only_is_not_written_past_its_default_and_the_step_waits() {
+    let database = database().await;
+    let term = lead(&database, 1, "a").await;
+    let mut admin = PgConnection::connect(&database.superuser_url()).await.expect("the administrator logs in");
+    let set = |to: &str| format!("ALTER DATABASE {} {to}", database.name());
+    run(&mut admin, &set("SET default_transaction_read_only = on")).await.expect("read-only");
+    let mut fence = fence(&database, &term);
+    let waits = fence.write(&step("one"), async |transaction| say(transaction, "one").await).await;
+    assert!(matches!(&waits, Err(WriteError::Transient(why)) if why.contains("25006")), "{waits:?}");
+    run(&mut admin, &set("RESET default_transaction_read_only")).await.expect("writable");
+    let done = fence.write(&step("one"), async |transaction| say(transaction, "one").await).await;
+    assert_eq!(done.expect("written"), Outcome::Committed(()));
+    assert_eq!(kept(&database).await, ["one"]);
 }
 
 #[tokio::test]

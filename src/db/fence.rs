@@ -435,7 +435,8 @@ impl Session {
 
     /// Begins and enters; the transaction's id and the server process that runs it.
     async fn begin(&mut self, term: &Term) -> Result<(String, i32), sqlx::Error> {
-        self.sql.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE").await?;
+        // Not READ WRITE: a database whose default was set to read-only by its administrator is not written.
+        self.sql.execute("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
         let entered = sqlx::query!(
             r#"SELECT counterfoil.enter_term($1, $2, $3)::text AS "id!", pg_backend_pid() AS "backend!""#,
             term.lease().as_str(),

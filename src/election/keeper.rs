@@ -143,6 +143,8 @@ enum News {
     Listening(Result<(), String>),
     /// Postgres serves an election, or does not.
     Postgres(Result<(), String>),
+    /// Postgres answers, and no leader could do its work there.
+    Unfit(String),
     /// The inbox can be read, or cannot.
     Inbox(Result<(), String>),
     /// The schema was looked at.
@@ -439,6 +441,7 @@ impl Desk {
                 self.on_health("subscription", outcome, |snapshot| &mut snapshot.listening_fault);
             }
             News::Postgres(outcome) => self.on_health("postgres", outcome, |snapshot| &mut snapshot.postgres_fault),
+            News::Unfit(why) => self.on_unfit(why),
             News::Inbox(outcome) => {
                 let unfit = outcome.as_ref().err().cloned();
                 self.on_health("inbox", outcome, |snapshot| &mut snapshot.inbox_fault);

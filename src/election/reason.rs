@@ -212,7 +212,7 @@ impl Ineligible {
         match self {
             Self::PostgresUnreachable => "Postgres does not answer",
             Self::PostgresInRecovery => "Postgres is a standby; connect to the primary",
-            Self::PostgresReadOnly => "Postgres takes no writes (default_transaction_read_only)",
+            Self::PostgresReadOnly => "Postgres takes no writes (default_transaction_read_only is on)",
             Self::SchemaUnknown => "the database has a schema that this version does not know; see counterfoil migrate",
             Self::PrivilegesUnsound => "this login could bypass the fence, or could not evict; see counterfoil check",
             Self::InboxUnreadable => "the inbox cannot be read",

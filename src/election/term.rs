@@ -72,7 +72,7 @@ pub enum Obstacle {
     Unreachable(TermError),
     /// A standby: a term installed here would not be.
     InRecovery,
-    /// Read-only, by setting or because the server protects itself.
+    /// Read-only: somebody set `default_transaction_read_only`, and that is obeyed.
     ReadOnly,
     /// The schema is not this binary's.
     Schema(SchemaError),
@@ -180,7 +180,10 @@ impl fmt::Display for Obstacle {
         match self {
             Self::Unreachable(error) => error.fmt(f),
             Self::InRecovery => f.write_str("Postgres is in recovery: postgres.url must lead to the primary"),
-            Self::ReadOnly => f.write_str("Postgres is read-only (default_transaction_read_only)"),
+            Self::ReadOnly => f.write_str(
+                "Postgres is read-only by default_transaction_read_only, for this server, database or login: nothing is \
+                 written until it is off",
+            ),
             Self::Schema(error) => error.fmt(f),
         }
     }
@@ -300,13 +303,26 @@ impl TermStore {
         Ok(Eviction { evicted: count(row.evicted), out_of_reach: count(row.out_of_reach) })
     }
 
-    /// Whether a term could be installed here at all: asked before each candidacy.
+    /// Whether a term could be installed here at all: asked before each candidacy, and once a heartbeat by everybody, the
+    /// leader included. There is no other opinion about it.
+    ///
+    /// A default that is read-only means: do not write, and nothing of ours writes past it. It is looked up, not only
+    /// read from the session: one set for a database or a role reaches new sessions alone, and every replica's are of
+    /// another age. For the same reason a session that was found read-only is not kept: the next look begins with a new
+    /// one, and sees it end.
     pub async fn eligibility(&mut self) -> Result<(), Obstacle> {
         let row = self
             .call("eligibility", self.limit, async |session| {
+                // Precedence as at login: role in database, role, database, all.
                 sqlx::query!(
                     r#"SELECT pg_is_in_recovery() AS "in_recovery!",
-                              current_setting('transaction_read_only')::boolean AS "read_only!""#
+                              current_setting('transaction_read_only')::boolean AS "session!",
+                              (SELECT split_part(one, '=', 2)::boolean
+                               FROM pg_db_role_setting s, unnest(s.setconfig) one
+                               WHERE one LIKE 'default_transaction_read_only=%'
+                                 AND s.setrole IN (0, session_user::regrole)
+                                 AND s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+                               ORDER BY s.setrole <> 0 DESC, s.setdatabase <> 0 DESC LIMIT 1) AS stored"#
                 )
                 .fetch_one(session)
                 .await
@@ -316,7 +332,8 @@ impl TermStore {
         if row.in_recovery {
             return Err(Obstacle::InRecovery);
         }
-        if row.read_only {
+        if row.session || row.stored == Some(true) {
+            self.session = None;
             return Err(Obstacle::ReadOnly);
         }
         let checked = self.call("schema version", self.limit, async |session| Ok(schema::check(session).await)).await;

@@ -73,7 +73,7 @@ pub(super) async fn run(
             }
             Call::Install { attempt, owner, token } => {
                 let answer = asker.store.install(&asker.lease, token, &owner, asker.bound).await;
-                let _ = news.send(News::Postgres(fault(&answer)));
+                tell_silence(&answer, &news);
                 let (answer, term) = installed(answer);
                 News::Installed { attempt, answer, term }
             }
@@ -119,16 +119,7 @@ impl Asker {
             return Err(Unfit(Ineligible::OldWorkAlive, None));
         }
         let obstacle = self.store.eligibility().await;
-        let (health, schema) = match &obstacle {
-            Ok(()) => (Ok(()), Some(Ok(()))),
-            Err(Obstacle::Unreachable(error)) => (fault_of(error), None),
-            Err(Obstacle::Schema(error)) => (Ok(()), Some(Err(error.to_string()))),
-            Err(other @ (Obstacle::InRecovery | Obstacle::ReadOnly)) => (Err(other.to_string()), None),
-        };
-        let _ = news.send(News::Postgres(health));
-        if let Some(schema) = schema {
-            let _ = news.send(News::Schema(schema));
-        }
+        tell_verdict(&obstacle, news);
         obstacle.map_err(|obstacle| {
             let why = match &obstacle {
                 Obstacle::Unreachable(_) => Ineligible::PostgresUnreachable,
@@ -148,7 +139,7 @@ impl Asker {
         }
         self.inbox().await.map_err(|why| Unfit(Ineligible::InboxUnreadable, Some(why)))?;
         let term = self.store.installed(&self.lease).await;
-        let _ = news.send(News::Postgres(fault(&term)));
+        tell_silence(&term, news);
         let term = term.map_err(|error| unreachable(&error))?;
         let floor = term.as_ref().map_or(0, |term| term.token.get());
         let _ = news.send(News::Term(term));
@@ -166,7 +157,7 @@ impl Asker {
 
     async fn evict(&mut self, token: FencingToken, news: &mpsc::UnboundedSender<News>) {
         let answer = self.store.evict(&self.lease).await;
-        let _ = news.send(News::Postgres(fault(&answer)));
+        tell_silence(&answer, news);
         match answer {
             Ok(eviction) => {
                 telemetry::evicted(eviction.evicted);
@@ -232,11 +223,13 @@ impl Look {
     }
 
     async fn look(&mut self, news: &mpsc::UnboundedSender<News>) {
+        let obstacle = self.store.eligibility().await;
+        tell_verdict(&obstacle, news);
+        if matches!(obstacle, Err(Obstacle::Unreachable(_))) {
+            return;
+        }
         let term = self.store.installed(&self.lease).await;
-        // A Postgres that answers with an error (no such table, say) is there; what is wrong with the schema is told by
-        // the question whether this replica may campaign.
-        let refused = matches!(&term, Err(TermError::Sql { source, .. }) if source.as_database_error().is_some());
-        let _ = news.send(News::Postgres(if refused { Ok(()) } else { fault(&term) }));
+        tell_silence(&term, news);
         let Ok(term) = term else { return };
         let token = term.as_ref().map(|term| term.token);
         let _ = news.send(News::Term(term));
@@ -253,12 +246,38 @@ fn unreachable(error: &TermError) -> Unfit {
     Unfit(Ineligible::PostgresUnreachable, Some(error.to_string()))
 }
 
-fn fault<T>(answer: &Result<T, TermError>) -> Result<(), String> {
-    answer.as_ref().map_or_else(fault_of, |_| Ok(()))
+/// The one opinion about Postgres, told by whoever asked last. Where it takes no writes a leader makes way; a silent one
+/// may answer in a moment, and a schema that is not ours does not end the work of one who knows the tables.
+fn tell_verdict(obstacle: &Result<(), Obstacle>, news: &mpsc::UnboundedSender<News>) {
+    let (health, schema) = match obstacle {
+        Ok(()) => (Ok(()), Some(Ok(()))),
+        Err(Obstacle::Unreachable(error)) => (Err(counted(error)), None),
+        Err(Obstacle::Schema(error)) => (Ok(()), Some(Err(error.to_string()))),
+        Err(takes_no_writes @ (Obstacle::InRecovery | Obstacle::ReadOnly)) => (Err(takes_no_writes.to_string()), None),
+    };
+    let _ = news.send(News::Postgres(health));
+    if let Some(schema) = schema {
+        let _ = news.send(News::Schema(schema));
+    }
+    if let Err(takes_no_writes @ (Obstacle::InRecovery | Obstacle::ReadOnly)) = obstacle {
+        let _ = news.send(News::Unfit(takes_no_writes.to_string()));
+    }
+}
+
+/// Any other call says something of Postgres only where it was not answered. A success does not: a server may read well
+/// and take no writes. Nor does a refusal: who refuses is there.
+fn tell_silence<T>(answer: &Result<T, TermError>, news: &mpsc::UnboundedSender<News>) {
+    let Err(error) = answer else { return };
+    let why = counted(error);
+    let answered = matches!(error, TermError::BadToken(_))
+        || matches!(error, TermError::Sql { source, .. } if source.as_database_error().is_some());
+    if !answered {
+        let _ = news.send(News::Postgres(Err(why)));
+    }
 }
 
 /// The fault, counted by its kind.
-fn fault_of(error: &TermError) -> Result<(), String> {
+fn counted(error: &TermError) -> String {
     use crate::db::connect::ConnectError;
     let kind = match error {
         TermError::Late { .. } | TermError::Connect(ConnectError::Late { .. }) => ErrorKind::Timeout,
@@ -267,5 +286,5 @@ fn fault_of(error: &TermError) -> Result<(), String> {
         TermError::Sql { .. } | TermError::BadToken(_) => ErrorKind::Server,
     };
     telemetry::dependency_error(Dependency::Postgres, kind);
-    Err(error.to_string())
+    error.to_string()
 }

@@ -280,8 +280,12 @@ impl StatusSource for Replica {
         let snapshot = self.keeper.snapshot();
         let standing = snapshot.standing;
         // A login that could bypass the fence will never do its part, however well Postgres is.
-        let unsound = (standing.held_back == Some(Ineligible::PrivilegesUnsound))
-            .then(|| snapshot.held_back_detail.unwrap_or_else(|| Ineligible::PrivilegesUnsound.explain().to_owned()));
+        let behind = |why: Ineligible| {
+            let detail = || snapshot.held_back_detail.clone().unwrap_or_else(|| why.explain().to_owned());
+            (standing.held_back == Some(why)).then(detail)
+        };
+        let unsound = behind(Ineligible::PrivilegesUnsound);
+        let obstacle = behind(Ineligible::Obstructed);
         Status {
             at: now,
             node: self.node.clone(),
@@ -295,6 +299,8 @@ impl StatusSource for Replica {
             redis_fault: snapshot.redis_fault,
             postgres_fault: snapshot.postgres_fault.or(unsound),
             inbox_fault: snapshot.inbox_fault,
+            waits: snapshot.waits.map(|waits| waits.says),
+            obstacle,
         }
     }
 }

@@ -6,6 +6,8 @@ use assert_cmd::Command;
 use counterfoil::scratch::postgres::{self, Database};
 use counterfoil::scratch::redis::Redis;
 use serde_json::Value;
+use sqlx::Connection;
+use sqlx::postgres::PgConnection;
 use tempfile::TempDir;
 
 /// A deployment in a folder: settings with one account, an inbox and an outbox.
@@ -88,7 +90,52 @@ async fn a_lease_key_of_another_type_is_named_with_the_command_that_mends_it() {
     push.query_async::<()>(&mut session).await.unwrap();
     let (found, code) = check(&folder(), &database.url(), &redis.url());
     assert_eq!(code, Some(1));
-    assert!(problems(&found)[0].contains("DEL {counterfoil:reconciliation}:holder"), "{found}");
+    assert!(problems(&found)[0].contains("DEL '{counterfoil:reconciliation}:holder'"), "{found}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_lease_s_keys_hold_is_read_and_what_no_election_can_follow_from_is_named() {
+    let (database, redis) = servers().await;
+    let mut session = redis::Client::open(redis.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
+    let (holder, token) = ("{counterfoil:reconciliation}:holder", "{counterfoil:reconciliation}:token");
+    let hour = "3600000";
+    let cases: [(&[&str], &str); 6] = [
+        (&[token, "abc"], "\"abc\""),
+        (&[token, "9007199254740991"], "tokens end at"),
+        (&[token, "1000000"], "more than a million"),
+        (&[holder, "rubbish", "PX", hour], "\"rubbish\""),
+        (&[holder, "stranger:1 7", "PX", hour], "\"stranger:1 7\" for another 59m"),
+        (&[holder, "stranger:1 99999999999999999", "PX", hour], "no worker writes"),
+    ];
+    for (set, words) in cases {
+        redis::cmd("SET").arg(set).exec_async(&mut session).await.unwrap();
+        let (found, code) = check(&folder(), &database.url(), &redis.url());
+        let problems = problems(&found);
+        assert_eq!((problems.len(), code), (1, Some(1)), "{set:?}: {found}");
+        assert!(problems[0].contains(words) && problems[0].contains("redis-cli DEL"), "{set:?}: {found}");
+        redis::cmd("DEL").arg(set[0]).exec_async(&mut session).await.unwrap();
+    }
+    for (set, sound) in [(&[token, "999999"], true), (&[holder, "stranger:1 7"], true)] {
+        redis::cmd("SET").arg(set).exec_async(&mut session).await.unwrap();
+        let (found, _) = check(&folder(), &database.url(), &redis.url());
+        assert_eq!(found["sound"], sound, "{set:?}: {found}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_of_another_lease_and_a_lock_held_out_of_reach_are_named() {
+    let (database, redis) = servers().await;
+    let mut worker = PgConnection::connect(&database.url()).await.unwrap();
+    sqlx::query("SELECT counterfoil.install_term('payroll', 1, 'other:1')").execute(&mut worker).await.unwrap();
+    let mut owner = PgConnection::connect(&database.owner_url()).await.unwrap();
+    let hold = "BEGIN; SELECT pg_advisory_xact_lock_shared(1128682572, counterfoil.lease_key('reconciliation'))";
+    sqlx::raw_sql(hold).execute(&mut owner).await.unwrap();
+    let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut owner).await.unwrap();
+    let (found, code) = check(&folder(), &database.url(), &redis.url());
+    assert_eq!(code, Some(1));
+    for words in ["belongs to lease payroll".to_owned(), format!("session {pid} of role ")] {
+        assert!(problems(&found).iter().any(|says| says.contains(&words)), "{words}: {found}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

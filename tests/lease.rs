@@ -174,18 +174,28 @@ async fn keys_that_hold_what_no_worker_writes_are_named_with_what_to_do() {
     let redis = Redis::start().await.unwrap();
     let mut outside = connect(&redis).await;
     let mut lease = lease(&redis);
-    let cases: [(&str, &[&str], &str); 6] = [
+    let cases: [(&str, &[&str], &str); 7] = [
         (&keys().holder, &["LPUSH", "x"], "is a Redis list"),
         (&keys().holder, &["SET", "rubbish"], "holds \"rubbish\""),
         (&keys().holder, &["SET", "a:1 99999999999999999"], "holds \"a:1 99999999999999999\""),
         (&keys().token, &["SADD", "x"], "is a Redis set"),
         (&keys().token, &["SET", "1.5"], "holds \"1.5\""),
         (&keys().token, &["SET", "9007199254740991"], "tokens end at"),
+        (&keys().token, &["SET", "1000000"], "more than a million"),
     ];
     for (key, command, expected) in cases {
         redis::cmd(command[0]).arg(key).arg(command[1]).exec_async(&mut outside).await.unwrap();
         let sentence = broken(&mut lease).await;
         assert!(sentence.contains(expected) && sentence.contains(&format!("DEL '{key}'")), "{sentence}");
+        // `counterfoil check` only reads, and comes to the same.
+        if command[0] == "SET" {
+            let judged = if key == keys().holder {
+                keys().fault_of_holder(command[1])
+            } else {
+                keys().fault_of_counter(command[1], Some(0))
+            };
+            assert_eq!(judged, Some(sentence));
+        }
         // What the sentence says to do is what mends it.
         outside.del(key).await.unwrap();
         assert_eq!(

@@ -11,6 +11,7 @@ use common::replica::{Manners, Replica, TIMINGS, leader_of};
 use common::{connect, keys, lease_name, signal};
 use counterfoil::clock::{Clock, SystemClock};
 use counterfoil::election::address::RedisAddress;
+use counterfoil::election::keeper::Snapshot;
 use counterfoil::election::lease::Lease;
 use counterfoil::election::reason::{Ineligible, Reason, Role};
 use counterfoil::election::timing::Timings;
@@ -205,6 +206,16 @@ async fn s8_a_candidate_that_cannot_install_its_term_never_leads_and_gives_the_l
     sqlx::raw_sql(sqlx::AssertSqlSafe(lock)).execute(&mut blocker).await.unwrap();
     let a = Replica::start("a", &redis.url(), &database.url());
     a.lost(Reason::InstallFailed).await;
+    let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut blocker).await.unwrap();
+    obstacle(&a, &format!("session {pid} of role {OWNER}")).await;
+    let mut outside = connect(&redis).await;
+    let counted = outside.get(keys().token).await.unwrap();
+    assert_eq!(counted.as_deref(), Some("1"), "one lease was won in vain, and no more");
+    let clock = SystemClock;
+    let begin = clock.now();
+    while clock.now().since(begin) < TIMINGS.ttl * 2 {
+        assert_eq!(outside.get(keys().token).await.unwrap(), counted);
+    }
     assert_eq!(*a.given.lock().unwrap(), []);
     assert_eq!(history(&database).await.len(), 0);
     blocker.close().await.unwrap();
@@ -324,23 +335,88 @@ async fn a_frozen_redis_ends_the_term_and_its_thaw_begins_another() {
     judge(&database).await;
 }
 
+/// What stands in the way of any term, as this replica tells it.
+async fn obstacle(replica: &Replica, words: &str) -> String {
+    let told = |now: &Snapshot| {
+        now.standing.held_back == Some(Ineligible::Obstructed)
+            && now.held_back_detail.as_ref().is_some_and(|detail| detail.contains(words))
+    };
+    replica.until(words, told).await.held_back_detail.unwrap()
+}
+
 #[tokio::test]
 async fn keys_that_hold_something_else_are_told_and_nobody_leads_until_they_are_gone() {
     let (redis, database) = servers().await;
     let mut outside = connect(&redis).await;
     redis::cmd("LPUSH").arg(keys().holder).arg("x").exec_async(&mut outside).await.unwrap();
     let a = Replica::start("a", &redis.url(), &database.url());
-    let told =
-        a.until("it says what to do", |now| now.redis_fault.as_ref().is_some_and(|fault| fault.contains("DEL"))).await;
-    assert!(told.redis_fault.unwrap().contains("redis-cli DEL '{counterfoil:test}:holder'"));
+    obstacle(&a, "redis-cli DEL '{counterfoil:test}:holder'").await;
+    assert_eq!(a.handle.snapshot().redis_fault, None, "Redis itself is well");
     outside.del(keys().holder).await.unwrap();
     a.leads().await;
-    // A counter that is not this database's: it leaps.
+}
+
+#[tokio::test]
+async fn a_counter_that_leaps_wins_nobody_a_lease_and_is_told_until_it_is_gone() {
+    let (redis, database) = servers().await;
+    let mut outside = connect(&redis).await;
+    let replicas = ["a", "b"].map(|name| Replica::start(name, &redis.url(), &database.url()));
+    let first = leader_of(&[&replicas[0], &replicas[1]]).await;
+    let token = replicas[first].leads().await;
     outside.set(keys().token, "5000000").await.unwrap();
     outside.del(keys().holder).await.unwrap();
-    a.lost(Reason::InstallRefused).await;
+    replicas[first].lost(Reason::Lost).await;
+    for replica in &replicas {
+        obstacle(replica, "DEL '{counterfoil:test}:token'").await;
+    }
+    // Looked at again in the meantime, and never by winning.
+    let mut views = replicas.each_ref().map(|replica| replica.handle.watch());
+    let clock = SystemClock;
+    let begin = clock.now();
+    while clock.now().since(begin) < TIMINGS.ttl * 2 {
+        for view in &mut views {
+            assert_eq!(view.borrow_and_update().standing.held_back, Some(Ineligible::Obstructed), "it forgot");
+        }
+        assert_eq!(outside.get(keys().token).await.unwrap().as_deref(), Some("5000000"));
+    }
     outside.del(keys().token).await.unwrap();
-    assert_eq!(a.leads_above(1).await, 2);
+    let next = leader_of(&[&replicas[0], &replicas[1]]).await;
+    assert_eq!(replicas[next].leads().await, token + 1);
+    judge(&database).await;
+}
+
+#[tokio::test]
+async fn a_lease_that_lives_far_longer_than_its_own_is_waited_for_and_said() {
+    let (redis, database) = servers().await;
+    let mut outside = connect(&redis).await;
+    redis::cmd("SET")
+        .arg(keys().holder)
+        .arg("stranger:1 7")
+        .arg("EX")
+        .arg(3600)
+        .exec_async(&mut outside)
+        .await
+        .unwrap();
+    let a = Replica::start("a", &redis.url(), &database.url());
+    let told = a.until("it says whom it waits for", |now| now.waits.is_some()).await;
+    let waits = told.waits.unwrap();
+    assert_eq!(waits.holder, "stranger:1 7");
+    assert!(waits.says.contains("for another 59m") && waits.says.contains("redis-cli DEL"), "{}", waits.says);
+    assert_eq!(told.standing.held_back, None, "it may be a leader of longer timings");
+    outside.del(keys().holder).await.unwrap();
+    a.leads().await;
+    assert_eq!(a.handle.snapshot().waits, None);
+}
+
+#[tokio::test]
+async fn a_database_of_another_lease_wins_nobody_a_lease_and_is_told() {
+    let (redis, database) = servers().await;
+    let mut session = PgConnection::connect(&database.url()).await.unwrap();
+    sqlx::query("SELECT counterfoil.install_term('payroll', 1, 'other:1')").execute(&mut session).await.unwrap();
+    let a = Replica::start("a", &redis.url(), &database.url());
+    let told = obstacle(&a, "belongs to lease payroll").await;
+    assert!(told.contains("lease.name"), "{told}");
+    assert_eq!(connect(&redis).await.get(keys().token).await.unwrap(), None, "nothing was asked of Redis");
 }
 
 #[tokio::test]
@@ -350,7 +426,7 @@ async fn a_postgres_that_is_away_keeps_replicas_from_campaigning_and_they_say_wh
     proxy.set(Network::Cut);
     let url = database.url_through(postgres::WORKER, proxy.port());
     let a = Replica::start("a", &redis.url(), &url);
-    let held = |now: &counterfoil::election::keeper::Snapshot| {
+    let held = |now: &Snapshot| {
         now.standing.held_back == Some(Ineligible::PostgresUnreachable) && now.held_back_detail.is_some()
     };
     let told = a.until("it says why", held).await;
@@ -372,9 +448,8 @@ async fn a_database_set_read_only_ends_the_term_is_one_verdict_to_all_and_is_led
     sqlx::raw_sql(set("SET default_transaction_read_only = on")).execute(&mut admin).await.unwrap();
     replicas[first].lost(Reason::Ineligible).await;
     for replica in all {
-        let told = replica
-            .until("it says why", |now| now.standing.held_back == Some(Ineligible::PostgresReadOnly))
-            .await;
+        let told =
+            replica.until("it says why", |now| now.standing.held_back == Some(Ineligible::PostgresReadOnly)).await;
         assert!(told.postgres_fault.unwrap().contains("default_transaction_read_only"));
     }
     // Several looks of each line of both, and no other opinion among them.

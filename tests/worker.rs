@@ -1,7 +1,12 @@
 //! The worker as whoever runs it sees it: a process, its signals and exit codes, its log, its HTTP answers; and the
 //! commands beside it.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what it could not go on without")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says what it could not go on without"
+)]
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -264,6 +269,30 @@ async fn a_leader_that_loses_its_inbox_makes_way_for_a_replica_that_can_read_its
     std::fs::rename(inbox.join("gone"), inbox.join("bank")).unwrap();
     first.leads().await;
     first.ready().await;
+}
+
+#[tokio::test]
+async fn what_makes_every_candidacy_vain_is_said_once_is_why_it_is_not_ready_and_is_found_by_check() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let mut outside = redis::Client::open(redis.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
+    let token = "{counterfoil:reconciliation}:token";
+    redis::cmd("SET").arg(token).arg("5000000").exec_async(&mut outside).await.unwrap();
+    let mut worker = deployment.start("a");
+    let why =
+        |code: u16, body: &str| code == 503 && body.starts_with("[-] election: ") && body.contains("redis-cli DEL");
+    worker.until("it says what is in the way", "/readyz", why).await;
+    // Looked at several times: the pause between looks is at most a ttl and a fifth.
+    let asked = "counterfoil_leader_elections_total{lease=\"reconciliation\",outcome=\"error\"} 4";
+    worker.until("it looked again", "/metrics", |_, page| page.contains(asked)).await;
+    let said = worker.log().lines().filter(|line| line.contains("leader.ineligible")).count();
+    assert_eq!(said, 1, "{}", worker.log());
+    let check = deployment.run(&["check"]);
+    let found = String::from_utf8(check.stdout).unwrap();
+    assert!(check.status.code() == Some(1) && found.contains("PROBLEM  redis") && found.contains("5000000"), "{found}");
+    redis::cmd("DEL").arg(token).exec_async(&mut outside).await.unwrap();
+    worker.leads().await;
+    worker.ready().await;
 }
 
 #[tokio::test]

@@ -161,6 +161,7 @@ impl Elector {
             Event::Renewed { attempt, token, answer } => self.on_renewed(attempt, token, answer, now, &mut effects),
             Event::Installed { attempt, answer } => self.on_installed(attempt, answer, now, &mut effects),
             Event::Evicted { attempt } => self.on_evicted(attempt, now, &mut effects),
+            Event::OutOfReach { attempt } => self.on_out_of_reach(attempt, now, &mut effects),
             Event::Released { attempt, answered } => self.on_released(attempt, answered, now, &mut effects),
             Event::Beat(beat) => self.on_beat(beat),
             Event::TermSeen { token } => self.on_term_seen(token, now, &mut effects),

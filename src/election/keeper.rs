@@ -97,8 +97,19 @@ pub struct Snapshot {
     pub inbox_fault: Option<String>,
     /// What is wrong with the schema, or that nobody could look yet.
     pub schema_fault: Option<String>,
+    /// Whom it waits for, where that takes longer than it should.
+    pub waits: Option<LongWait>,
     /// The sentence behind `standing.held_back`, where there is more to say.
     pub held_back_detail: Option<String>,
+}
+
+/// A lease that lives far longer than this replica's own would.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LongWait {
+    /// `"<owner> <token>"`.
+    pub holder: String,
+    /// For how long, and what to do.
+    pub says: String,
 }
 
 /// What is asked of a keeper from outside.
@@ -129,12 +140,16 @@ pub enum KeeperError {
 enum News {
     /// For the elector.
     Event(Event),
+    /// The same, with the sentence that says what is in the way.
+    Obstructed(Event, String),
     /// The answer to an install, with the term if there is one.
     Installed { attempt: Attempt, answer: Installed, term: Option<Term> },
     /// Postgres' half of an eligibility question.
     Asked { attempt: Attempt, answer: Result<u64, Ineligible>, detail: Option<String>, count_peers: bool },
     /// Redis' half: whether others listen.
     Peers { attempt: Attempt, floor: u64, alone: bool },
+    /// Another holds the lease, for longer than any of us would; or nobody does, or as usual.
+    Waits(Option<LongWait>),
     /// The installed term was read.
     Term(Option<InstalledTerm>),
     /// A call of Redis succeeded or failed.
@@ -246,6 +261,7 @@ impl Keeper {
                 inbox,
                 alive: Arc::clone(&alive),
                 sound: false,
+                beyond: false,
             },
             calls,
             news.clone(),
@@ -352,7 +368,12 @@ impl Desk {
         if standing.held_back != held_back {
             self.tell_why(standing.held_back);
         }
-        self.update(|snapshot| snapshot.standing = standing);
+        self.update(|snapshot| {
+            if standing.held_back.is_none() {
+                snapshot.held_back_detail = None;
+            }
+            snapshot.standing = standing;
+        });
         for effect in effects {
             self.carry_out(effect);
         }
@@ -409,6 +430,10 @@ impl Desk {
     fn on_news(&mut self, news: News) {
         match news {
             News::Event(event) => self.step(event),
+            News::Obstructed(event, sentence) => {
+                self.update(|snapshot| snapshot.held_back_detail = Some(sentence));
+                self.step(event);
+            }
             News::Installed { attempt, answer, term } => {
                 if let Some(term) = term {
                     self.terms.insert(term.token(), term);
@@ -421,16 +446,18 @@ impl Desk {
                 let _ = self.redis.send(redis_line::Question::Peers { attempt, floor });
             }
             News::Asked { attempt, answer, detail, .. } => {
-                self.update(|snapshot| snapshot.held_back_detail = detail);
+                if detail.is_some() {
+                    self.update(|snapshot| snapshot.held_back_detail = detail);
+                }
                 let nonce = Uuid::new_v4();
                 let answer = answer.map(|floor| Fit { floor, nonce, alone: false });
                 self.step(Event::Eligibility { attempt, answer });
             }
             News::Peers { attempt, floor, alone } => {
-                self.update(|snapshot| snapshot.held_back_detail = None);
                 let fit = Fit { floor, nonce: Uuid::new_v4(), alone };
                 self.step(Event::Eligibility { attempt, answer: Ok(fit) });
             }
+            News::Waits(waits) => self.on_waits(waits),
             News::Term(installed) => self.on_term(installed),
             News::Redis(outcome) => self.on_health("redis", outcome, |snapshot| &mut snapshot.redis_fault),
             // That Redis is away was said already; what is left to say is that it is there, and will not let us listen.
@@ -476,6 +503,16 @@ impl Desk {
         if let Some(token) = token.filter(|_| !known) {
             self.step(Event::TermSeen { token });
         }
+    }
+
+    /// Said once a holder.
+    fn on_waits(&mut self, waits: Option<LongWait>) {
+        let holder = |waits: &Option<LongWait>| waits.as_ref().map(|waits| waits.holder.clone());
+        let before = holder(&self.snapshots.borrow().waits);
+        if let Some(LongWait { holder, says }) = waits.as_ref().filter(|waits| before.as_ref() != Some(&waits.holder)) {
+            tracing::warn!(event = event::LEASE_LONG, holder, "{says}");
+        }
+        self.update(|snapshot| snapshot.waits = waits);
     }
 
     /// Whoever leads makes way for one that can do the work.

@@ -186,7 +186,8 @@ impl Lease {
     /// Safe to repeat with the same owner, and necessary after an error: a lost answer may have been "won".
     pub async fn acquire(&mut self, owner: &Owner, ttl: Duration, floor: u64) -> Result<Acquisition, LeaseError> {
         let mut call = self.scripts.acquire.key(&self.keys.holder);
-        call.key(&self.keys.token).arg(owner.as_str()).arg(millis(ttl)).arg(floor).arg(FencingToken::MAX.get());
+        call.key(&self.keys.token).arg(owner.as_str()).arg(millis(ttl)).arg(floor);
+        call.arg(FencingToken::MAX.get()).arg(floor.saturating_add(FencingToken::LEAP - 1));
         let answer = self.wire.run(&call).await?;
         match &parts(&answer)[..] {
             [word, token, again, raised] if *word == "won" => {
@@ -374,6 +375,11 @@ fn parts(answer: &Value) -> Vec<String> {
     }
 }
 
+/// A whole number as a worker writes it.
+fn counted(text: &str) -> Option<u64> {
+    text.starts_with(|first: char| matches!(first, '1'..='9')).then(|| text.parse().ok()).flatten()
+}
+
 fn token_of(text: &str) -> Option<FencingToken> {
     text.parse().ok().and_then(FencingToken::new)
 }
@@ -385,6 +391,29 @@ fn millis(span: Duration) -> u64 {
 // === impl LeaseKeys: what is wrong, and what to do ===
 
 impl LeaseKeys {
+    /// What is wrong with the holder's value, by the rules of `acquire`; nothing if a worker could have written it.
+    pub fn fault_of_holder(&self, value: &str) -> Option<String> {
+        let token = value.rsplit_once(' ').and_then(|(_, token)| counted(token));
+        let sound = token.is_some_and(|token| (1..=FencingToken::MAX.get()).contains(&token));
+        (!sound).then(|| self.broken("holder", "value", value))
+    }
+
+    /// What is wrong with the counter's value, by the rules of `acquire`; nothing if the next token can follow from it.
+    /// `floor` is the token that Postgres holds, where it is known.
+    pub fn fault_of_counter(&self, value: &str, floor: Option<u64>) -> Option<String> {
+        // More digits than a number of ours has are still digits, and out of range.
+        let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits || (value.len() > 1 && value.starts_with('0')) {
+            return Some(self.broken("token", "value", value));
+        }
+        let last = value.parse().unwrap_or(u64::MAX);
+        if last.max(floor.unwrap_or(0)) >= FencingToken::MAX.get() {
+            return Some(self.broken("token", "range", value));
+        }
+        let leaps = floor.is_some_and(|floor| last >= floor.saturating_add(FencingToken::LEAP));
+        leaps.then(|| self.broken("token", "leap", value))
+    }
+
     fn broken(&self, key: &str, fault: &str, found: &str) -> String {
         let (key, mend) = match key {
             "holder" => (&self.holder, "no worker can hold what is not a lease"),
@@ -392,6 +421,10 @@ impl LeaseKeys {
         };
         let wrong = match fault {
             "type" => format!("is a Redis {found}, where a string was expected; somebody else uses this key"),
+            "leap" => format!(
+                "holds {found}, more than a million above the token that Postgres holds, and such a leap is not installed; \
+                 it counts for another database, or was set by hand"
+            ),
             "range" => format!("holds {found}, and tokens end at {}", FencingToken::MAX),
             _ => format!("holds {found:?}, which no worker writes"),
         };
@@ -400,6 +433,23 @@ impl LeaseKeys {
              choose another lease.name"
         )
     }
+}
+
+/// Would a replica of this ttl never have set a lease of so long a life? Twice is left to a replica that an update has
+/// not yet given its shorter ttl.
+pub fn is_long(left: Duration, ttl: Duration) -> bool {
+    left > ttl * 2
+}
+
+/// What such a lease means, and what to do. The end is told to the second.
+pub fn long_hold(holder: &str, left: Duration, ttl: Duration, keys: &LeaseKeys) -> String {
+    format!(
+        "the lease is held by {holder:?} for another {}, and lease.ttl is {} here: if it is not a replica with longer \
+         timings that leads (counterfoil status), nobody can before it ends. Then `redis-cli DEL '{}'`",
+        humantime::format_duration(Duration::from_secs(left.as_secs())),
+        humantime::format_duration(ttl),
+        keys.holder
+    )
 }
 
 // === impl LeaseError ===

@@ -77,6 +77,10 @@ impl FencingToken {
     /// The greatest token: the largest integer that a double holds exactly.
     pub const MAX: Self = Self((1 << 53) - 1);
 
+    /// The furthest that one term may be from the one before: `install_term` refuses more. A counter that is further
+    /// ahead is not this database's.
+    pub const LEAP: u64 = 1_000_000;
+
     /// A token, if it is in 1 … [`Self::MAX`].
     pub fn new(token: u64) -> Option<Self> {
         (1..=Self::MAX.0).contains(&token).then_some(Self(token))

@@ -63,6 +63,9 @@ pub enum Ineligible {
     PrivilegesUnsound,
     /// The inbox cannot be read.
     InboxUnreadable,
+    /// No term can be installed until a person removes what is in the way: another lease's database, a counter that leaps,
+    /// a key that holds something else, a lock held by a session out of reach.
+    Obstructed,
     /// It resigned a moment ago, and lets others go first.
     Resigned,
     /// `lease.eligible = false`.
@@ -175,13 +178,14 @@ impl fmt::Display for Reason {
 
 impl Ineligible {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::PostgresUnreachable,
         Self::PostgresInRecovery,
         Self::PostgresReadOnly,
         Self::SchemaUnknown,
         Self::PrivilegesUnsound,
         Self::InboxUnreadable,
+        Self::Obstructed,
         Self::Resigned,
         Self::NeverLeads,
         Self::OldWorkAlive,
@@ -196,6 +200,7 @@ impl Ineligible {
             Self::SchemaUnknown => "schema_unknown",
             Self::PrivilegesUnsound => "privileges_unsound",
             Self::InboxUnreadable => "inbox_unreadable",
+            Self::Obstructed => "obstructed",
             Self::Resigned => "resigned",
             Self::NeverLeads => "never_leads",
             Self::OldWorkAlive => "old_work_alive",
@@ -204,7 +209,7 @@ impl Ineligible {
 
     /// It lasts until a person does something, and Postgres is there to hear of it.
     pub fn is_standing(self) -> bool {
-        matches!(self, Self::PrivilegesUnsound | Self::InboxUnreadable)
+        matches!(self, Self::PrivilegesUnsound | Self::InboxUnreadable | Self::Obstructed)
     }
 
     /// The sentence for it.
@@ -216,6 +221,7 @@ impl Ineligible {
             Self::SchemaUnknown => "the database has a schema that this version does not know; see counterfoil migrate",
             Self::PrivilegesUnsound => "this login could bypass the fence, or could not evict; see counterfoil check",
             Self::InboxUnreadable => "the inbox cannot be read",
+            Self::Obstructed => "no term can be installed; see counterfoil check",
             Self::Resigned => "it resigned, and lets others go first",
             Self::NeverLeads => "lease.eligible is false: this replica never leads",
             Self::OldWorkAlive => "work of an older term is still alive in this process",

@@ -65,6 +65,15 @@ pub struct Eviction {
     pub out_of_reach: u64,
 }
 
+/// A session that holds the lease's lock, and that this login may not end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The server process; none for a prepared transaction.
+    pub pid: Option<i32>,
+    /// Its role, where it can be told.
+    pub role: Option<String>,
+}
+
 /// Why a replica must not campaign now. Its text is for `/readyz` and the log.
 #[derive(Debug)]
 pub enum Obstacle {
@@ -189,6 +198,33 @@ impl fmt::Display for Obstacle {
     }
 }
 
+// === impl Holder ===
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.pid, &self.role) {
+            (Some(pid), Some(role)) => write!(f, "session {pid} of role {role}"),
+            (Some(pid), None) => write!(f, "session {pid}"),
+            (None, _) => f.write_str("a prepared transaction (pg_prepared_xacts)"),
+        }
+    }
+}
+
+/// What to do about holders out of reach.
+pub fn blocked_by(lease: &LeaseName, holders: &[Holder]) -> String {
+    let who: Vec<String> = holders.iter().map(ToString::to_string).collect();
+    format!(
+        "the lock of lease {lease} is held by {}, which this login may not end. No term can be installed before it has \
+         gone: let it finish, or end it (pg_terminate_backend, ROLLBACK PREPARED) as its own role or a superuser",
+        who.join(", ")
+    )
+}
+
+/// What to do about a database of another lease.
+pub fn belongs_to(other: &str, lease: &LeaseName) -> String {
+    format!("this database belongs to lease {other}, not to {lease}: correct lease.name or postgres.url")
+}
+
 // === impl EventKind ===
 
 impl EventKind {
@@ -301,6 +337,31 @@ impl TermStore {
             .await?;
         let count = |number: i64| u64::try_from(number).unwrap_or(0);
         Ok(Eviction { evicted: count(row.evicted), out_of_reach: count(row.out_of_reach) })
+    }
+
+    /// Who holds the lease's lock in this database, and cannot be ended by this login.
+    pub async fn out_of_reach(&mut self, lease: &LeaseName) -> Result<Vec<Holder>, TermError> {
+        self.call("lock holders", self.limit, async |session| {
+            sqlx::query_as!(
+                Holder,
+                r#"SELECT h.pid AS "pid?", a.usename::text AS "role?" FROM counterfoil.lock_holders($1) h
+                   LEFT JOIN pg_stat_activity a ON a.pid = h.pid WHERE h.granted AND NOT h.within_reach"#,
+                lease.as_str()
+            )
+            .fetch_all(session)
+            .await
+        })
+        .await
+    }
+
+    /// The lease that this database belongs to, if it is another than this one.
+    pub async fn other_lease(&mut self, lease: &LeaseName) -> Result<Option<String>, TermError> {
+        self.call("other lease", self.limit, async |session| {
+            sqlx::query_scalar!("SELECT lease FROM counterfoil.leader_term WHERE lease <> $1 LIMIT 1", lease.as_str())
+                .fetch_optional(session)
+                .await
+        })
+        .await
     }
 
     /// Whether a term could be installed here at all: asked before each candidacy, and once a heartbeat by everybody, the

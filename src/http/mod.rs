@@ -101,6 +101,9 @@ async fn readyz(State(replica): State<Replica>, RawQuery(query): RawQuery) -> Re
             None => Ok(()),
         };
     }
+    if let Some(waits) = status.waits.filter(|_| verbose) {
+        let _ = writeln!(body, "[~] election: {waits}");
+    }
     if ready {
         body.push_str("ok\n");
     }

@@ -44,6 +44,10 @@ pub struct Status {
     pub postgres_fault: Option<String>,
     /// Why the inbox cannot be read.
     pub inbox_fault: Option<String>,
+    /// Whom it waits for, where the lease lives longer than it should. It is ready all the same: the holder may lead.
+    pub waits: Option<String>,
+    /// What stands in the way of any term, until a person removes it.
+    pub obstacle: Option<String>,
 }
 
 /// The step at work.
@@ -88,13 +92,14 @@ impl Status {
     }
 
     /// The conditions of readiness. Settings were read, or there would be no process to ask.
-    pub fn checks(&self) -> [Check; 5] {
+    pub fn checks(&self) -> [Check; 6] {
         [
             Check { name: "settings", fault: None },
             Check { name: "schema", fault: self.schema_fault.clone() },
             Check { name: "redis", fault: self.redis_fault.clone() },
             Check { name: "postgres", fault: self.postgres_fault.clone() },
             Check { name: "inbox", fault: self.inbox_fault.clone() },
+            Check { name: "election", fault: self.obstacle.clone() },
         ]
     }
 

@@ -32,6 +32,8 @@ fn follower() -> Status {
         redis_fault: None,
         postgres_fault: None,
         inbox_fault: None,
+        waits: None,
+        obstacle: None,
     }
 }
 
@@ -80,7 +82,10 @@ async fn a_replica_without_redis_lives_but_is_not_ready_and_says_why() {
 #[tokio::test]
 async fn verbose_readiness_tells_each_check() {
     let (code, body) = ask(follower(), "/readyz?verbose").await;
-    assert_eq!((code, body.as_str()), (200, "[+] settings\n[+] schema\n[+] redis\n[+] postgres\n[+] inbox\nok\n"));
+    assert_eq!(
+        (code, body.as_str()),
+        (200, "[+] settings\n[+] schema\n[+] redis\n[+] postgres\n[+] inbox\n[+] election\nok\n")
+    );
 }
 
 #[tokio::test]

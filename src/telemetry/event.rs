@@ -67,11 +67,13 @@ events! {
     EVICTED = "warn" "leader.evicted" ["token", "evicted", "out_of_reach"]
         "Sessions of an earlier term held the lock past the bound, and were ended.";
     EVICTION_FAILED = "warn" "leader.eviction_failed" ["error"]
-        "Sessions of an earlier term could not be ended. It is tried again while trust lasts.";
+        "Sessions that hold the lease's lock could not be ended; the message names them, and says what to do.";
     HISTORY_FAILED = "warn" "leader.history_failed" ["kind", "error"]
         "An entry of the history of leadership could not be written. Nothing else depends on it.";
     LEASE_LOST = "warn" "lease.lost" ["holder"]
         "Redis says that the lease is another's, or nobody's.";
+    LEASE_LONG = "warn" "lease.long" ["holder"]
+        "Another holds the lease for far longer than this replica's ttl, and is waited for. Said once a holder.";
     LEASE_MENDED = "warn" "lease.mended" ["holder"]
         "The lease in Redis had no end, and was given one: somebody wrote it by hand.";
     COUNTER_RAISED = "warn" "lease.counter_raised" ["floor"]

@@ -230,6 +230,7 @@ label!(Ineligible, "reason", {
     SchemaUnknown = "schema_unknown",
     PrivilegesUnsound = "privileges_unsound",
     InboxUnreadable = "inbox_unreadable",
+    Obstructed = "obstructed",
     Resigned = "resigned",
     NeverLeads = "never_leads",
     OldWorkAlive = "old_work_alive",

@@ -60,8 +60,8 @@ impl Check {
         of_folders(&settings, &mut findings);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("no runtime")?;
         runtime.block_on(async {
-            redis::look(&settings, &mut findings).await;
-            postgres::look(&settings, &mut findings).await;
+            let term = postgres::look(&settings, &mut findings).await;
+            redis::look(&settings, term.as_ref(), &mut findings).await;
         });
         findings.sound = findings.findings.iter().all(|finding| finding.severity != Grade::Problem);
         if self.json {

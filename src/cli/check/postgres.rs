@@ -3,31 +3,33 @@
 use std::time::Duration;
 
 use secrecy::ExposeSecret;
-use sqlx::postgres::PgConnection;
 
 use super::{Findings, of_clock};
 use crate::clock::{Clock, SystemClock};
 use crate::db::connect::{Connector, Purpose};
-use crate::election::term::TermStore;
+use crate::election::term::{InstalledTerm, TermStore, belongs_to, blocked_by};
 use crate::settings::Settings;
 
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Asks Postgres what a leader depends on.
-pub(super) async fn look(settings: &Settings, findings: &mut Findings) {
+/// What Postgres knows of the lease, where it could be asked: the installed term, if there ever was one.
+pub(super) type Known = Option<InstalledTerm>;
+
+/// Asks Postgres what a leader depends on. `None` where it cannot say which term is installed.
+pub(super) async fn look(settings: &Settings, findings: &mut Findings) -> Option<Known> {
     // `postgres.url` is needed, so it is there.
-    let Ok(url) = settings.postgres() else { return };
+    let url = settings.postgres().ok()?;
     let connector = match Connector::new(url.expose_secret(), &settings.node.id) {
         Ok(connector) => connector,
         Err(error) => {
             findings.problem("postgres", error.to_string());
-            return;
+            return None;
         }
     };
     let mut store = TermStore::new(connector.clone(), LIMIT);
     if let Err(obstacle) = store.eligibility().await {
         findings.problem("postgres", obstacle.to_string());
-        return;
+        return None;
     }
     findings.good("postgres", format!("{} takes writes, and its schema is this version's", connector.place()));
     match store.self_test().await {
@@ -41,36 +43,34 @@ pub(super) async fn look(settings: &Settings, findings: &mut Findings) {
         Ok(unfit) => unfit.into_iter().for_each(|unfit| findings.problem("postgres", unfit.0)),
         Err(error) => findings.problem("postgres", format!("the self-test did not end: {error}")),
     }
-    match store.installed(&settings.lease.name).await {
-        Ok(Some(term)) => findings.good(
-            "postgres",
-            format!("installed term of lease {}: token {}, owner {}", settings.lease.name, term.token, term.owner),
-        ),
-        Ok(None) => findings.good("postgres", format!("no term of lease {} was ever installed", settings.lease.name)),
-        Err(error) => findings.problem("postgres", error.to_string()),
+    let lease = &settings.lease.name;
+    let known = match store.installed(lease).await {
+        Ok(term) => {
+            let says = match &term {
+                Some(term) => format!("installed term of lease {lease}: token {}, owner {}", term.token, term.owner),
+                None => format!("no term of lease {lease} was ever installed"),
+            };
+            findings.good("postgres", says);
+            Some(term)
+        }
+        Err(error) => {
+            findings.problem("postgres", error.to_string());
+            None
+        }
+    };
+    // A database belongs to one lease, until several books can share one.
+    if let Ok(Some(other)) = store.other_lease(lease).await {
+        findings.problem("postgres", belongs_to(&other, lease));
     }
-    let Ok(mut session) = connector.connect(Purpose::Read).await else { return };
-    of_lease(&mut session, settings, findings).await;
-    if let Ok(theirs) = sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(&mut session).await {
+    if let Ok(holders) = store.out_of_reach(lease).await
+        && !holders.is_empty()
+    {
+        findings.problem("postgres", blocked_by(lease, &holders));
+    }
+    if let Ok(mut session) = connector.connect(Purpose::Read).await
+        && let Ok(theirs) = sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(&mut session).await
+    {
         of_clock("postgres", theirs - SystemClock.wall(), findings);
     }
-}
-
-/// A database belongs to one lease, until several books can share one.
-async fn of_lease(session: &mut PgConnection, settings: &Settings, findings: &mut Findings) {
-    let other = sqlx::query_scalar!(
-        "SELECT lease FROM counterfoil.leader_term WHERE lease <> $1 LIMIT 1",
-        settings.lease.name.as_str()
-    )
-    .fetch_optional(session)
-    .await;
-    if let Ok(Some(other)) = other {
-        findings.problem(
-            "postgres",
-            format!(
-                "this database belongs to lease {other}, not to {}: correct lease.name or postgres.url",
-                settings.lease.name
-            ),
-        );
-    }
+    known
 }

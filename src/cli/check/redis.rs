@@ -7,15 +7,16 @@ use chrono::DateTime;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, ProtocolVersion, RedisResult};
 
+use super::postgres::Known;
 use super::{Findings, of_clock};
 use crate::clock::{Clock, SystemClock};
-use crate::election::lease::LeaseKeys;
+use crate::election::lease::{self, LeaseKeys};
 use crate::settings::Settings;
 
 const LIMIT: Duration = Duration::from_secs(3);
 
 /// Asks Redis what a lease depends on.
-pub(super) async fn look(settings: &Settings, findings: &mut Findings) {
+pub(super) async fn look(settings: &Settings, known: Option<&Known>, findings: &mut Findings) {
     // `redis.url` is needed, so it is there.
     let Ok(address) = settings.redis() else { return };
     let config = AsyncConnectionConfig::new().set_response_timeout(Some(LIMIT));
@@ -42,7 +43,7 @@ pub(super) async fn look(settings: &Settings, findings: &mut Findings) {
     let policy = setting(&mut redis, "maxmemory-policy").await;
     let limit = setting(&mut redis, "maxmemory").await;
     of_policy(policy.as_deref(), limit.as_deref(), findings);
-    of_keys(&mut redis, &LeaseKeys::of(&settings.lease.name), findings).await;
+    of_keys(&mut redis, settings, known, findings).await;
     let asked: RedisResult<(i64, u32)> = redis::cmd("TIME").query_async(&mut redis).await;
     if let Ok((seconds, micros)) = asked
         && let Some(theirs) = DateTime::from_timestamp(seconds, micros.saturating_mul(1_000))
@@ -88,18 +89,86 @@ fn of_policy(policy: Option<&str>, limit: Option<&str>, findings: &mut Findings)
     }
 }
 
-async fn of_keys(redis: &mut MultiplexedConnection, keys: &LeaseKeys, findings: &mut Findings) {
-    for key in [&keys.holder, &keys.token] {
-        let kind: RedisResult<String> = redis::cmd("TYPE").arg(key).query_async(redis).await;
-        match kind.as_deref() {
-            Ok("string" | "none") => {}
-            Ok(kind) => findings.problem(
-                "redis",
-                format!("{key} is a {kind}, and should be a string: something else uses this key. DEL {key}"),
-            ),
-            Err(error) => findings.problem("redis", format!("{key} may not be read: {error}")),
+/// What the lease's keys hold, by the very rules that an election goes by.
+async fn of_keys(
+    redis: &mut MultiplexedConnection,
+    settings: &Settings,
+    known: Option<&Known>,
+    findings: &mut Findings,
+) {
+    let keys = LeaseKeys::of(&settings.lease.name);
+    let term = known.and_then(Option::as_ref);
+    let floor = known.map(|term| term.as_ref().map_or(0, |term| term.token.get()));
+    if let Some(holder) = value(redis, &keys.holder, findings).await {
+        if let Some(fault) = keys.fault_of_holder(&holder) {
+            findings.problem("redis", fault);
+        } else {
+            let left: RedisResult<i64> = redis::cmd("PTTL").arg(&keys.holder).query_async(redis).await;
+            let leads = term.is_some_and(|term| holder == format!("{} {}", term.owner, term.token));
+            of_holder(&holder, left.ok(), leads, settings.lease.timings.ttl, &keys, findings);
         }
     }
+    if let Some(counter) = value(redis, &keys.token, findings).await {
+        match keys.fault_of_counter(&counter, floor) {
+            Some(fault) => findings.problem("redis", fault),
+            None => findings.good("redis", format!("the counter of tokens is at {counter}")),
+        }
+    }
+}
+
+/// A key's text; nothing where it is not there, or no string.
+async fn value(redis: &mut MultiplexedConnection, key: &str, findings: &mut Findings) -> Option<String> {
+    let kind: RedisResult<String> = redis::cmd("TYPE").arg(key).query_async(redis).await;
+    match kind.as_deref() {
+        Ok("string") => {}
+        Ok("none") => return None,
+        Ok(kind) => {
+            findings.problem(
+                "redis",
+                format!(
+                    "{key} is a {kind}, and should be a string: something else uses this key. redis-cli DEL '{key}'"
+                ),
+            );
+            return None;
+        }
+        Err(error) => {
+            findings.problem("redis", format!("{key} may not be read: {error}"));
+            return None;
+        }
+    }
+    let read: RedisResult<Option<Vec<u8>>> = redis::cmd("GET").arg(key).query_async(redis).await;
+    match read {
+        Ok(found) => found.map(|bytes| String::from_utf8_lossy(&bytes).chars().take(200).collect()),
+        Err(error) => {
+            findings.problem("redis", format!("{key} may not be read: {error}"));
+            None
+        }
+    }
+}
+
+/// Who holds the lease, and for how long nobody else can.
+fn of_holder(holder: &str, left: Option<i64>, leads: bool, ttl: Duration, keys: &LeaseKeys, findings: &mut Findings) {
+    let left = match left {
+        Some(-1) => {
+            return findings.warn(
+                "redis",
+                format!(
+                    "the lease is held by {holder:?} without an end: somebody wrote it by hand. The next replica that asks \
+                     gives it one ttl"
+                ),
+            );
+        }
+        // Gone between the two questions, or not told.
+        Some(..-1) | None => return,
+        Some(left) => Duration::from_millis(left.unsigned_abs()),
+    };
+    let span = humantime::format_duration(Duration::from_secs(left.as_secs()));
+    if !lease::is_long(left, ttl) {
+        return findings.good("redis", format!("the lease is held by {holder:?} for another {span}"));
+    }
+    let says = lease::long_hold(holder, left, ttl, keys);
+    // The installed leader may go by longer timings, in the middle of an update; anybody else's lease leads nowhere.
+    if leads { findings.warn("redis", says) } else { findings.problem("redis", says) }
 }
 
 /// One of Redis' settings; `None` where it may not be asked.

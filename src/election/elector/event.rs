@@ -61,6 +61,11 @@ pub enum Event {
         /// To which question.
         attempt: Attempt,
     },
+    /// [`Effect::Evict`] found the lock held by nobody that it may end: again would end the same, until they go.
+    OutOfReach {
+        /// To which question.
+        attempt: Attempt,
+    },
     /// The answer to [`Effect::Release`].
     Released {
         /// To which question.
@@ -124,6 +129,8 @@ pub enum Acquired {
     Unknown,
     /// Redis answered with an error: nothing was granted.
     Refused,
+    /// The lease's keys hold what no token may follow from, until a person removes it: nothing was granted.
+    Obstructed,
 }
 
 /// What became of an attempt to renew the lease.

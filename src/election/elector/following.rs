@@ -44,7 +44,10 @@ impl Elector {
             Ok(fit) => fit,
             Err(why) => return self.hold_back(why, now),
         };
-        self.held_back = None;
+        // What stands in the way in Redis is seen only by asking there: it stands until the answer says otherwise.
+        if self.held_back != Some(Ineligible::Obstructed) {
+            self.held_back = None;
+        }
         if now < self.hold_until && !fit.alone {
             self.phase = Phase::Resting { until: self.hold_until, wakeable: false };
             return;
@@ -95,6 +98,7 @@ impl Elector {
             }
             Acquired::Held { left } if current => {
                 self.candidacy = None;
+                self.held_back = None;
                 self.setbacks = 0;
                 let heard = std::mem::take(&mut self.heard);
                 // A ttl of another replica's settings may be longer than ours: look once a ttl all the same.
@@ -107,6 +111,11 @@ impl Elector {
             Acquired::Refused if current => {
                 self.candidacy = None;
                 self.rest_after_failure(now);
+                self.end_if_asked(effects);
+            }
+            Acquired::Obstructed if current => {
+                self.candidacy = None;
+                self.hold_back(Ineligible::Obstructed, now);
                 self.end_if_asked(effects);
             }
             Acquired::Unknown if current => self.on_no_answer(now, effects),
@@ -183,6 +192,13 @@ impl Elector {
     pub(super) fn on_evicted(&mut self, attempt: Attempt, now: Boot, effects: &mut Vec<Effect>) {
         if matches!(&self.phase, Phase::Candidate { install: Install::Evicting(sent), .. } if sent.id == attempt.id) {
             self.install_again(now, effects);
+        }
+    }
+
+    /// Whoever comes next would block as we did: the lease goes back, and the holder is looked for before the next try.
+    pub(super) fn on_out_of_reach(&mut self, attempt: Attempt, now: Boot, effects: &mut Vec<Effect>) {
+        if matches!(&self.phase, Phase::Candidate { install: Install::Evicting(sent), .. } if sent.id == attempt.id) {
+            self.abandon(Reason::InstallFailed, now, effects);
         }
     }
 

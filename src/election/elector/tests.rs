@@ -580,3 +580,53 @@ fn equal_seeds_make_equal_choices() {
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
 }
+
+#[test]
+fn a_leader_that_is_found_unfit_renews_while_its_work_stops_and_wakes_the_others() {
+    let mut play = Play::new();
+    play.lead(5).tell(Event::Unfit);
+    assert_eq!(play.stops_work(), Some(Reason::Ineligible));
+    assert!(!play.trusts());
+    play.tell(Event::WorkStopped { token: token(5) });
+    assert!(matches!(play.releasing(), Some((_, true))), "whoever is fit shall hear of it");
+}
+
+#[test]
+fn a_follower_that_is_found_unfit_only_asks_before_it_campaigns() {
+    let mut play = Play::new();
+    play.tell(Event::Unfit);
+    assert_eq!(play.role(), Role::Follower);
+    let attempt = play.asked();
+    play.eligible(attempt, true).acquiring();
+}
+
+#[test]
+fn a_candidate_blocked_by_sessions_out_of_reach_gives_the_lease_back_at_once_and_wakes_nobody() {
+    let mut play = Play::new();
+    play.win(1);
+    let attempt = play.installing();
+    play.tell(Event::Installed { attempt, answer: Installed::Blocked });
+    let evicting = play.effects.iter().find_map(|effect| match effect {
+        Effect::Evict { attempt, .. } => Some(*attempt),
+        _ => None,
+    });
+    play.tell(Event::OutOfReach { attempt: evicting.unwrap() });
+    assert_eq!(play.role(), Role::Follower);
+    assert!(matches!(play.releasing(), Some((_, false))));
+}
+
+#[test]
+fn what_stands_in_the_way_in_redis_stands_until_redis_says_otherwise() {
+    let mut play = Play::new();
+    let (attempt, owner) = play.campaign();
+    play.tell(Event::Acquired { attempt, owner, answer: Acquired::Obstructed });
+    assert_eq!(play.elector.standing().held_back, Some(Ineligible::Obstructed));
+    let rest = play.elector.due().left(play.now.boot);
+    play.pass(rest);
+    let asked = play.asked();
+    play.eligible(asked, true);
+    assert_eq!(play.elector.standing().held_back, Some(Ineligible::Obstructed), "Postgres cannot know");
+    let (attempt, owner) = play.acquiring();
+    play.tell(Event::Acquired { attempt, owner, answer: Acquired::Held { left: secs(3) } });
+    assert_eq!(play.elector.standing().held_back, None);
+}

@@ -11,7 +11,7 @@ use super::News;
 use super::inbox_line::Verdict;
 use crate::election::elector::{Attempt, Event, Installed};
 use crate::election::reason::Ineligible;
-use crate::election::term::{self, EventKind, Installation, Obstacle, TermError, TermStore};
+use crate::election::term::{self, EventKind, Installation, Obstacle, TermError, TermStore, belongs_to, blocked_by};
 use crate::election::timing::Timings;
 use crate::election::{FencingToken, LeaseName, Owner};
 use crate::telemetry::{self, Dependency, ErrorKind, event};
@@ -43,6 +43,8 @@ pub(super) struct Asker {
     pub(super) alive: Arc<AtomicUsize>,
     /// The self-test was passed: by this login, which does not change.
     pub(super) sound: bool,
+    /// The last install waited for somebody whom this login may not end: looked for before the next candidacy.
+    pub(super) beyond: bool,
 }
 
 /// Looks at the installed term once a heartbeat, leader or not, and writes history.
@@ -79,7 +81,7 @@ pub(super) async fn run(
             }
             Call::Evict { attempt, token } => {
                 asker.evict(token, &news).await;
-                News::Event(Event::Evicted { attempt })
+                News::Event(if asker.beyond { Event::OutOfReach { attempt } } else { Event::Evicted { attempt } })
             }
         };
         let _ = news.send(told);
@@ -142,8 +144,31 @@ impl Asker {
         tell_silence(&term, news);
         let term = term.map_err(|error| unreachable(&error))?;
         let floor = term.as_ref().map_or(0, |term| term.token.get());
+        let has_term = term.is_some();
         let _ = news.send(News::Term(term));
+        self.way_is_clear(has_term).await?;
         Ok(floor)
+    }
+
+    /// What would make an install fail for good is looked for here, where it costs a question and not a candidacy: a
+    /// lease that is won in vain keeps the others waiting, and again and again.
+    async fn way_is_clear(&mut self, has_term: bool) -> Result<(), Unfit> {
+        let obstructed = |sentence| Unfit(Ineligible::Obstructed, Some(sentence));
+        if !has_term {
+            let other = self.store.other_lease(&self.lease).await.map_err(|error| unreachable(&error))?;
+            if let Some(other) = other {
+                return Err(obstructed(belongs_to(&other, &self.lease)));
+            }
+        }
+        // Not asked of everybody at each turn: a migration that holds the lock for a moment obstructs nobody.
+        if self.beyond {
+            let holders = self.store.out_of_reach(&self.lease).await.map_err(|error| unreachable(&error))?;
+            if !holders.is_empty() {
+                return Err(obstructed(blocked_by(&self.lease, &holders)));
+            }
+            self.beyond = false;
+        }
+        Ok(())
     }
 
     /// The verdict that everybody goes by. Only the first has to be waited for.
@@ -156,38 +181,54 @@ impl Asker {
     }
 
     async fn evict(&mut self, token: FencingToken, news: &mpsc::UnboundedSender<News>) {
+        self.beyond = false;
         let answer = self.store.evict(&self.lease).await;
         tell_silence(&answer, news);
-        match answer {
-            Ok(eviction) => {
-                telemetry::evicted(eviction.evicted);
-                tracing::warn!(
-                    event = event::EVICTED,
-                    token = token.get(),
-                    evicted = eviction.evicted,
-                    out_of_reach = eviction.out_of_reach,
-                    "an older term's sessions held the lock past the bound, and were ended"
-                );
-                let entry = term::Event {
-                    lease: self.lease.clone(),
-                    kind: EventKind::Eviction,
-                    token: Some(token),
-                    owner: None,
-                    node: self.store.node().to_owned(),
-                    reason: None,
-                    detail: Some(format!(
-                        "{} sessions ended, {} out of reach",
-                        eviction.evicted, eviction.out_of_reach
-                    )),
-                    trust_left: None,
-                };
-                if let Err(error) = self.store.record(&entry).await {
-                    tracing::warn!(event = event::HISTORY_FAILED, kind = entry.kind.as_str(), error = %error, "the eviction could not be written down");
-                }
-            }
+        let eviction = match answer {
+            Ok(eviction) => eviction,
             Err(error) => {
-                tracing::warn!(event = event::EVICTION_FAILED, error = %error, "an older term's sessions could not be ended");
+                tracing::warn!(event = event::EVICTION_FAILED, error = %error, "the sessions that hold the lock could not be ended");
+                return;
             }
+        };
+        let ended = eviction.evicted;
+        if ended > 0 {
+            telemetry::evicted(ended);
+            tracing::warn!(
+                event = event::EVICTED,
+                token = token.get(),
+                evicted = ended,
+                out_of_reach = eviction.out_of_reach,
+                "sessions of an older term held the lock past the bound, and were ended: {ended}"
+            );
+        }
+        let mut told = format!("{ended} sessions ended");
+        if eviction.out_of_reach > 0 {
+            // Whoever has gone since then is no obstacle.
+            let holders = self.store.out_of_reach(&self.lease).await.unwrap_or_default();
+            self.beyond = ended == 0 && !holders.is_empty();
+            if !holders.is_empty() {
+                let who = blocked_by(&self.lease, &holders);
+                tracing::warn!(event = event::EVICTION_FAILED, error = %who, "no session could be ended: {who}");
+                told = format!("{told}; {who}");
+            }
+        }
+        // They may all have gone by themselves: then there is nothing to tell.
+        if ended == 0 && !self.beyond {
+            return;
+        }
+        let entry = term::Event {
+            lease: self.lease.clone(),
+            kind: EventKind::Eviction,
+            token: Some(token),
+            owner: None,
+            node: self.store.node().to_owned(),
+            reason: None,
+            detail: Some(told),
+            trust_left: None,
+        };
+        if let Err(error) = self.store.record(&entry).await {
+            tracing::warn!(event = event::HISTORY_FAILED, kind = entry.kind.as_str(), error = %error, "the eviction could not be written down");
         }
     }
 }

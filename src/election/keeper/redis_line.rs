@@ -1,13 +1,14 @@
 //! Redis' answers: one question after the other, each within its limit.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::News;
+use super::{LongWait, News};
 use crate::clock::Clock;
 use crate::election::elector::{Acquired, Attempt, Event, Renewed};
-use crate::election::lease::{Acquisition, Lease, LeaseError, Renewal};
+use crate::election::lease::{Acquisition, Lease, LeaseError, Renewal, is_long, long_hold};
 use crate::election::reason::{ElectionOutcome, RenewalOutcome};
 use crate::election::timing::Timings;
 use crate::election::{FencingToken, Owner};
@@ -52,9 +53,17 @@ pub(super) async fn run(
         let (fault, told) = match question {
             Question::Acquire { attempt, owner, floor } => {
                 let answer = lease.acquire(&owner, ttl, floor).await;
+                if let Ok(answer) = &answer {
+                    let _ = news.send(News::Waits(waits(answer, ttl, &lease)));
+                }
                 let (outcome, acquired) = acquired(&answer, floor);
                 telemetry::election(outcome);
-                (fault(answer), News::Event(Event::Acquired { attempt, owner, answer: acquired }))
+                let told = Event::Acquired { attempt, owner, answer: acquired };
+                match answer {
+                    // Redis is well: what is in the way is what somebody put there.
+                    Err(LeaseError::Broken(sentence)) => (Ok(()), News::Obstructed(told, sentence)),
+                    answer => (fault(answer), News::Event(told)),
+                }
             }
             Question::Renew { attempt, owner, token } => {
                 let answer = lease.renew(&owner, token, ttl).await;
@@ -81,6 +90,12 @@ pub(super) async fn run(
     "redis"
 }
 
+/// What is unusual about a wait for another's lease. It is waited for all the same: the holder may lead.
+fn waits(answer: &Acquisition, ttl: Duration, lease: &Lease) -> Option<LongWait> {
+    let Acquisition::Held { holder, left, .. } = answer else { return None };
+    is_long(*left, ttl).then(|| LongWait { holder: holder.clone(), says: long_hold(holder, *left, ttl, lease.keys()) })
+}
+
 fn acquired(answer: &Result<Acquisition, LeaseError>, floor: u64) -> (ElectionOutcome, Acquired) {
     match answer {
         Ok(Acquisition::Won { token, raised, .. }) => {
@@ -103,6 +118,7 @@ fn acquired(answer: &Result<Acquisition, LeaseError>, floor: u64) -> (ElectionOu
             }
             (ElectionOutcome::Held, Acquired::Held { left: *left })
         }
+        Err(LeaseError::Broken(_)) => (ElectionOutcome::Error, Acquired::Obstructed),
         Err(error) if error.is_unknown() => (ElectionOutcome::Error, Acquired::Unknown),
         Err(_) => (ElectionOutcome::Error, Acquired::Refused),
     }

@@ -1,11 +1,12 @@
 -- acquire: win the lease and a token, or learn who holds it. Both or neither: a lease without a token cannot be.
 -- KEYS  holder "<owner> <token>", expiring; token, the counter
--- ARGV  owner; ttl in ms; floor: the token that Postgres holds; the greatest token that a double counts exactly
+-- ARGV  owner; ttl in ms; floor: the token that Postgres holds; the greatest token that a double counts exactly; the
+--       greatest count from which Postgres takes the next token
 -- answers {won, token, 1 if ours already, 1 if the floor raised the counter}
 --         {held, holder, ms left, 1 if it had no ttl and was given one}
 --         {broken, which key, what is wrong, what it holds}
 local holder, counter = KEYS[1], KEYS[2]
-local owner, ttl, floor, greatest = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local owner, ttl, floor, greatest, ceiling = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4], ARGV[5]
 
 local function kind(key)
   return redis.call('TYPE', key).ok
@@ -44,6 +45,8 @@ if above(floor, last) then
   last, raised = floor, 1
 end
 if not above(greatest, last) then return {'broken', 'token', 'range', last} end
+-- Postgres would refuse the token: then nobody shall hold a lease that leads nowhere.
+if above(last, ceiling) then return {'broken', 'token', 'leap', last} end
 if raised == 1 then redis.call('SET', counter, last) end
 redis.call('INCR', counter)
 local token = redis.call('GET', counter)

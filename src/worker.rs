@@ -89,7 +89,7 @@ const HTTP_LIMIT: Duration = Duration::from_secs(2);
 /// Histograms are emptied this often.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Runs a replica until it is told to end, by SIGTERM or SIGINT, or a part of it ends.
+/// Runs a replica until it is told to end, by SIGTERM, SIGINT or SIGHUP, or a part of it ends.
 pub async fn run(settings: &Settings) -> Result<(), WorkerError> {
     let mut orders = Orders::new()?;
     let listener = http::bind(settings.http.listen).await?;
@@ -231,6 +231,8 @@ fn inbox_check(settings: &Settings) -> Result<InboxCheck, WorkerError> {
 struct Orders {
     term: Signal,
     int: Signal,
+    /// A terminal that is closed, or an old habit of reloading: left alone it would kill without a release.
+    hup: Signal,
 }
 
 // === impl WorkerError ===
@@ -246,7 +248,11 @@ impl WorkerError {
 
 impl Orders {
     fn new() -> std::io::Result<Self> {
-        Ok(Self { term: signal(SignalKind::terminate())?, int: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            term: signal(SignalKind::terminate())?,
+            int: signal(SignalKind::interrupt())?,
+            hup: signal(SignalKind::hangup())?,
+        })
     }
 
     /// Waits for one; its name.
@@ -254,6 +260,7 @@ impl Orders {
         tokio::select! {
             _ = self.term.recv() => "SIGTERM",
             _ = self.int.recv() => "SIGINT",
+            _ = self.hup.recv() => "SIGHUP",
         }
     }
 }

@@ -190,6 +190,22 @@ async fn s22_told_to_end_it_hands_over_and_exits_0_by_sigterm_and_by_sigint() {
 }
 
 #[tokio::test]
+async fn a_hang_up_releases_the_lease_as_sigterm_does() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let mut worker = deployment.start("a");
+    worker.leads().await;
+    worker.signal(Signal::HUP);
+    assert_eq!(worker.ended().await, 0, "{}", worker.log());
+    let mut outside = redis::Client::open(redis.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
+    let holder: Option<String> =
+        redis::cmd("GET").arg("{counterfoil:reconciliation}:holder").query_async(&mut outside).await.unwrap();
+    assert_eq!(holder, None);
+    let history = deployment.json(&["history", "--terms", "--json"]);
+    assert_eq!(history[0]["reason"], "shutdown");
+}
+
+#[tokio::test]
 async fn it_says_at_start_what_follows_from_its_timings() {
     let (redis, database) = servers().await;
     let deployment = Deployment::new(&redis.url(), &database.url());
@@ -224,7 +240,7 @@ async fn a_login_that_could_bypass_the_fence_is_told_and_never_leads() {
     let deployment = Deployment::new(&redis.url(), &database.owner_url());
     let mut worker = deployment.start("a");
     let why = worker.until("it says why", "/readyz", |_, body| body.contains("owns the schema")).await;
-    assert!(why.contains("[-] postgres"), "{why}");
+    assert!(why.starts_with("[-] postgres: ") && why.lines().count() == 1 && !why.contains(';'), "{why}");
     assert!(worker.log().contains("this replica does not campaign"), "{}", worker.log());
 }
 

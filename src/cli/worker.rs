@@ -9,7 +9,7 @@ use crate::settings::{Need, Settings};
 use crate::telemetry::logging;
 use crate::worker;
 
-/// Run one replica, until SIGTERM or SIGINT.
+/// Run one replica, until SIGTERM, SIGINT or SIGHUP.
 ///
 /// Start as many as you like, on as many machines: one of them leads and reconciles, the others stand by and take over.
 /// Told to end, it stops its work, gives the lead away, and exits 0. It exits 1 if a part of it failed or its work did

@@ -16,11 +16,47 @@ impl TermStore {
     /// Whether this login is one that the fence holds, and one that can evict: asked at the start, by doing it. An empty
     /// list is what a deployment wants; a replica with any entry does not campaign.
     pub async fn self_test(&mut self) -> Result<Vec<Unfit>, TermError> {
+        if let Some(bypass) = self.bypass().await? {
+            return Ok(vec![bypass]);
+        }
         let mut unfit = self.privileges().await?;
         if let Some(cannot) = self.evicts_its_own().await? {
             unfit.push(cannot);
         }
         Ok(unfit)
+    }
+
+    /// The one sentence about a login that nothing binds. Every right that it has besides follows from that, and is not
+    /// worth thirty sentences more.
+    async fn bypass(&mut self) -> Result<Option<Unfit>, TermError> {
+        let login = self
+            .call("self-test", self.limit, async |session| {
+                sqlx::query!(
+                    r#"
+                    SELECT r.rolname::text AS "name!", r.rolsuper AS "superuser!",
+                           (SELECT pg_get_userbyid(owned.by)::text FROM (
+                                SELECT n.nspowner AS by FROM pg_namespace n WHERE n.nspname = 'counterfoil'
+                                UNION SELECT c.relowner FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                                      WHERE n.nspname = 'counterfoil' AND c.relkind IN ('r', 'p')) owned
+                            WHERE pg_has_role(owned.by, 'MEMBER') ORDER BY 1 LIMIT 1) AS owner
+                    FROM pg_roles r WHERE r.rolname = current_user
+                    "#
+                )
+                .fetch_one(session)
+                .await
+            })
+            .await?;
+        let how = match (login.superuser, login.owner) {
+            (true, _) => "is a superuser, whom no fence binds".to_owned(),
+            (false, Some(owner)) => {
+                format!("has the rights of {owner}, which owns the schema, and could bypass the fence")
+            }
+            (false, None) => return Ok(None),
+        };
+        Ok(Some(Unfit(format!(
+            "{} {how}: give the worker a login of its own, and run `counterfoil migrate` with postgres.url set to it",
+            login.name
+        ))))
     }
 
     /// One row, one sentence for each right too many or too few.
@@ -30,20 +66,12 @@ impl TermStore {
                 sqlx::query_scalar!(
                     r#"
                     WITH me AS (SELECT r.* FROM pg_roles r WHERE r.rolname = current_user),
-                         ours AS (SELECT n.oid, n.nspowner FROM pg_namespace n WHERE n.nspname = 'counterfoil'),
+                         ours AS (SELECT n.oid FROM pg_namespace n WHERE n.nspname = 'counterfoil'),
                          tables AS (SELECT c.* FROM pg_class c JOIN ours ON c.relnamespace = ours.oid
                                     WHERE c.relkind IN ('r', 'p'))
                     SELECT fault AS "fault!" FROM (
-                        SELECT 1, format('%s is a superuser: nothing binds it', current_user) AS fault
-                            FROM me WHERE rolsuper
-                        UNION ALL
-                        SELECT 2, format('%s may create roles: before Postgres 16 it could make itself the owner', current_user)
+                        SELECT 2, format('%s may create roles: before Postgres 16 it could make itself the owner', current_user) AS fault
                             FROM me WHERE rolcreaterole
-                        UNION ALL
-                        SELECT 3, format('%s has the rights of %I, which owns the schema or a table of it', current_user, owner)
-                            FROM (SELECT pg_get_userbyid(nspowner) AS owner FROM ours WHERE pg_has_role(nspowner, 'MEMBER')
-                                  UNION SELECT pg_get_userbyid(relowner) FROM tables WHERE pg_has_role(relowner, 'MEMBER')) o
-                            WHERE NOT (SELECT rolsuper FROM me)
                         UNION ALL
                         SELECT 4, format('%s may create objects in the schema counterfoil', current_user)
                             FROM ours WHERE has_schema_privilege(oid, 'CREATE')

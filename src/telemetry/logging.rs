@@ -17,9 +17,14 @@ use super::labels::LogLevel;
 use super::metrics::{log_message, panicked};
 use crate::settings::{Log, LogFormat};
 
-/// Libraries that would tell what we tell ourselves, in their own words: heard from warnings on, unless the settings
-/// say otherwise.
-const QUIET: &str = "sqlx=warn,tokio_cron_scheduler=warn,hyper=warn";
+/// Libraries that would tell what we tell ourselves, in their own words and without an `event`: quiet, unless the settings
+/// name them. What is left of sqlx are warnings of an address that it does not understand. Not left are slow statements
+/// (a step of a large day is one) and the server's notices (a session that was ended is an error to whoever used it).
+const QUIET: [(&str, &str); 3] = [
+    ("sqlx", "sqlx=warn,sqlx::query=off,sqlx::postgres::notice=off"),
+    ("tokio_cron_scheduler", "tokio_cron_scheduler=error"),
+    ("hyper", "hyper=error"),
+];
 
 /// Logs could not be set up.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +58,9 @@ fn subscriber<W>(log: &Log, writer: W, colours: bool) -> Result<impl Subscriber 
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let filter = EnvFilter::try_new(format!("{QUIET},{}", log.level))?;
+    let quiet = QUIET.iter().filter(|(library, _)| !log.level.contains(library)).map(|(_, directives)| *directives);
+    let directives: Vec<&str> = quiet.chain([log.level.as_str()]).collect();
+    let filter = EnvFilter::try_new(directives.join(","))?;
     Ok(tracing_subscriber::registry().with(filter).with(Counting).with(shape(log.format, writer, colours)))
 }
 
@@ -135,9 +142,15 @@ mod tests {
 
     #[test]
     fn a_library_that_chatters_is_not_heard_unless_the_settings_ask_for_it() {
-        let chatter = || tracing::info!(target: "sqlx::query", "select 1");
+        let chatter = || {
+            tracing::warn!(target: "sqlx::query", "slow statement: execution time exceeded alert threshold");
+            tracing::warn!(target: "sqlx::postgres::notice", "terminating connection because of crash of another process");
+        };
         assert_eq!(written(LogFormat::Json, "info", chatter), "");
-        assert_ne!(written(LogFormat::Json, "info,sqlx=info", chatter), "");
+        assert_eq!(written(LogFormat::Json, "debug", chatter), "");
+        assert_eq!(written(LogFormat::Json, "info,sqlx=info", chatter).lines().count(), 2);
+        let address = || tracing::warn!(target: "sqlx_postgres::options", "ignoring unrecognized connect parameter");
+        assert_ne!(written(LogFormat::Json, "info", address), "");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what it could not go on without")]
 
+#[expect(dead_code, reason = "each suite uses its own part")]
 mod common;
 
 use std::time::Duration;

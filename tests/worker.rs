@@ -189,6 +189,54 @@ async fn s22_told_to_end_it_hands_over_and_exits_0_by_sigterm_and_by_sigint() {
     assert!(said.contains("first") && said.contains("shutdown"), "{said}");
 }
 
+/// What Redis holds of the lease, at one moment: holder, milliseconds left, counter.
+async fn lease_at_a_glance(outside: &mut redis::aio::MultiplexedConnection) -> Option<(String, i64, u64)> {
+    let script = redis::Script::new(
+        "return {redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1]), redis.call('GET', KEYS[2])}",
+    );
+    let keys = ["{counterfoil:reconciliation}:holder", "{counterfoil:reconciliation}:token"];
+    let glance: (Option<String>, i64, Option<u64>) =
+        script.key(keys[0]).key(keys[1]).invoke_async(outside).await.unwrap();
+    let (holder, left, counter) = glance;
+    holder.map(|holder| (holder, left, counter.expect("S13: a lease without a counted token")))
+}
+
+/// S13: replicas are killed at the moment at which Redis has granted the lease, and while they campaign. There is no
+/// moment at which a lease has no end, or no token, or a token that another had.
+#[tokio::test]
+async fn s13_a_replica_killed_in_the_middle_of_its_candidacy_leaves_no_lease_without_an_end_or_without_a_token() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let mut outside = redis::Client::open(redis.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
+    let mut last = 0;
+    for round in 0..4 {
+        let node = format!("node-{round}");
+        let mut worker = deployment.start(&node);
+        let clock = SystemClock;
+        let begin = clock.now();
+        loop {
+            let glance = lease_at_a_glance(&mut outside).await;
+            if let Some((holder, left, counter)) = glance {
+                // −1 would be a lease without an end; 0 is one that ends now.
+                assert!(left >= 0, "S13: a lease without an end: {holder:?}");
+                let (owner, token) = holder.rsplit_once(' ').expect("S13: a lease without a token");
+                let token: u64 = token.parse().unwrap();
+                assert!(token <= counter, "{token} was never counted: {counter}");
+                if owner.starts_with(&format!("{node}:")) {
+                    assert!(token > last, "{token} was another's");
+                    last = token;
+                    break;
+                }
+            }
+            assert!(clock.now().since(begin) < LOOK_EVERY * LOOKS, "it never campaigned:\n{}", worker.log());
+        }
+        worker.child.kill().unwrap();
+        worker.child.wait().unwrap();
+    }
+    let mut heir = deployment.start("heir");
+    assert!(heir.leads().await["token"].as_u64().unwrap() > last);
+}
+
 #[tokio::test]
 async fn a_hang_up_releases_the_lease_as_sigterm_does() {
     let (redis, database) = servers().await;

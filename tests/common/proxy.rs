@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// What the network does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub(crate) enum Network {
     Hole = 2,
     /// Connections are refused, and cut.
     Cut = 3,
+    /// Requests are kept, and arrive when it is open again, even if who sent them has gone.
+    Late = 4,
 }
 
 /// Stands between a client and a server on the loopback address. Ends with the process.
@@ -27,13 +30,21 @@ pub(crate) struct Proxy {
     open: Arc<Mutex<Vec<TcpStream>>>,
     /// Pieces that came from clients: one a request, where requests are small and not pipelined.
     requests: Arc<AtomicU64>,
+    /// Pieces that arrived late.
+    late: Arc<AtomicU64>,
 }
 
 impl Proxy {
     pub(crate) fn to(target: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let proxy = Self { port, network: Arc::default(), open: Arc::default(), requests: Arc::default() };
+        let proxy = Self {
+            port,
+            network: Arc::default(),
+            open: Arc::default(),
+            requests: Arc::default(),
+            late: Arc::default(),
+        };
         let own = proxy.clone();
         thread(move || {
             for client in listener.incoming().flatten() {
@@ -66,6 +77,10 @@ impl Proxy {
         self.requests.load(Ordering::SeqCst)
     }
 
+    pub(crate) fn late(&self) -> u64 {
+        self.late.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn set(&self, network: Network) {
         self.network.store(network as u8, Ordering::SeqCst);
         if network == Network::Cut {
@@ -92,6 +107,15 @@ impl Proxy {
             while let Ok(read @ 1..) = from.read(&mut buffer) {
                 if let Some(count) = &count {
                     count.fetch_add(1, Ordering::SeqCst);
+                }
+                // Only requests are counted, and only they come late.
+                if count.is_some() && own.network() == Network::Late as u8 {
+                    while own.network() == Network::Late as u8 {
+                        std::thread::sleep(Duration::from_millis(2));
+                    }
+                    let _ = to.write_all(&buffer[..read]);
+                    own.late.fetch_add(1, Ordering::SeqCst);
+                    continue;
                 }
                 let lost = lost_in.iter().any(|network| *network as u8 == own.network());
                 if !lost && to.write_all(&buffer[..read]).is_err() {

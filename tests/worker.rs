@@ -458,7 +458,7 @@ async fn resign_hands_over_and_names_the_term_that_it_meant() {
     second.until("it knows who leads", "/status", |_, body| body.contains("\"token\":1")).await;
 
     let wrong = deployment.run(&["resign", "--token", "9"]);
-    assert_eq!(wrong.status.code(), Some(2));
+    assert_eq!(wrong.status.code(), Some(1));
     let asked = deployment.json(&["resign", "--wait", "--reason", "a new version", "--json"]);
     assert_eq!(asked["installed"]["node"], "second");
     second.leads().await;

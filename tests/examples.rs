@@ -25,8 +25,9 @@ mod settings;
 use std::path::{Path, PathBuf};
 
 use counterfoil::book::profile::Profile;
+use counterfoil::matching::RuleSet;
 use counterfoil::settings::keys::{FILE_ONLY, KEYS};
-use counterfoil::settings::{Need, Settings, SettingsFile, Sources};
+use counterfoil::settings::{Need, Settings, SettingsFile, Sources, read_rules};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -156,4 +157,26 @@ fn the_profile_of_the_example_reads_what_its_comment_shows() {
         counterfoil::book::parse(&counterfoil::book::Input { bytes: &bytes, profile: settings.profiles.get("razao") });
     assert!(!parsed.is_refused(), "{parsed:#?}");
     assert_eq!(parsed.lines[0].amount.minor(), -135_590);
+}
+
+#[test]
+fn the_page_of_the_rules_has_every_key_with_its_default_and_its_example_is_read() {
+    let page = std::fs::read_to_string(root().join("docs/rules.md")).unwrap();
+    let defaults = serde_json::to_value(RuleSet::default()).unwrap();
+    let rows: Vec<(&str, &str)> = page
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` | `"))
+        .map(|(key, rest)| (key, rest.split_once('`').unwrap().0))
+        .collect();
+    let documented: serde_json::Map<String, serde_json::Value> =
+        rows.iter().map(|(key, default)| ((*key).to_owned(), serde_json::from_str(default).unwrap())).collect();
+    assert_eq!(serde_json::Value::from(documented), defaults);
+    let example = page.split_once("```toml\n").unwrap().1.split_once("```").unwrap().0;
+    let given: toml::Table = example.parse().unwrap();
+    assert!(rows.iter().all(|(key, _)| given.contains_key(*key)), "{example}");
+    toml::from_str::<RuleSet>(example).unwrap();
+    let committed = root().join("examples/rules.toml");
+    assert_eq!(read_rules(&committed).unwrap(), RuleSet::default());
+    let commented: toml::Table = std::fs::read_to_string(committed).unwrap().parse().unwrap();
+    assert_eq!(commented.len(), rows.len(), "every key is there");
 }

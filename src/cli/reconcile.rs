@@ -41,7 +41,7 @@ pub(super) struct Reconcile {
     /// Settings: accounts, openings, calendars, profiles, rules
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Matching rules, in place of those of the settings
+    /// Matching rules, in place of those of the settings: a TOML file as in docs/rules.md
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// Business date [default: the latest day that all accounts cover]

@@ -177,7 +177,12 @@ pub const KEYS: [Key; 34] = [
         Absent("select id, account, date, amount, currency from cash_postings"),
         "The query that reads the books; its columns are those of a book file.",
     ),
-    key("rules", "file", Absent("rules.toml"), "A TOML file with the matching rules; without one, the built-in ones."),
+    key(
+        "rules",
+        "file",
+        Absent("rules.toml"),
+        "A TOML file with the matching rules (docs/rules.md); without one, the built-in ones.",
+    ),
     key("run", "parallel", Text("2"), "How many accounts run side by side."),
     key("run", "step_attempts", Text("5"), "How often a step that fails is tried before its account-day fails."),
     key("http", "listen", Text("0.0.0.0:9464"), "Where /metrics, /livez, /readyz and /status are served."),

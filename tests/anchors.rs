@@ -13,6 +13,7 @@ use counterfoil::proof::ProofStatus;
 use counterfoil::statement::{
     AccountKind, AccountRef, Balance, BankLine, DayComplete, DaysOver, Format, LineKind, LineStatus, Marker, Statement,
 };
+use proptest::prelude::*;
 
 fn day(text: &str) -> NaiveDate {
     text.parse().unwrap()
@@ -272,4 +273,64 @@ fn statements_of_one_day_are_offered_as_they_chain_whatever_the_order_of_files()
         .map(|(at, file)| (Header::of(Format::Camt053, file, account.day_complete), at))
         .collect();
     assert_eq!(Header::in_offering_order(headers), [1, 2, 0]);
+}
+
+/// Amounts of each of some days, in minor units; few values, so that twins and sums of zero are frequent.
+fn days() -> impl Strategy<Value = Vec<Vec<i64>>> {
+    let amount = prop_oneof![Just(-5_i64), Just(5), Just(7), -3_i64..=3].prop_filter("a movement", |minor| *minor != 0);
+    proptest::collection::vec(proptest::collection::vec(amount, 0..5), 1..7)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Statements of any spans, again and again, in any order of lines: the ledger has each movement once, whatever comes.
+    #[test]
+    fn the_same_overlapping_and_regenerated_statements_add_nothing_that_is_not_new(
+        days in days(),
+        offers in proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<bool>()), 1..12),
+    ) {
+        let first = day("2026-11-02");
+        let date = |at: usize| first + chrono::Days::new(at as u64);
+        // What the bank's balance is before each day, and after the last.
+        let mut balances = vec![1000_i64];
+        for amounts in &days {
+            balances.push(balances.last().unwrap() + amounts.iter().sum::<i64>());
+        }
+        let mut ledger = BankLedger::new(&account_opened("2026-11-01", 1000));
+        // Days that are covered, and movements that are known.
+        let (mut covered, mut known) = (0_usize, 0_usize);
+        for (from, to, backwards) in offers {
+            // Any span that begins in, or right after, what is covered: whatever else would be held.
+            let from = from.index(covered.min(days.len() - 1) + 1);
+            let to = from + to.index(days.len() - from);
+            let mut lines: Vec<(String, i64, &str)> = (from..=to)
+                .flat_map(|at| days[at].iter().map(move |minor| (date(at).to_string(), *minor, "X")))
+                .collect();
+            if backwards {
+                lines.reverse();
+            }
+            let lines: Vec<(&str, i64, &str)> = lines.iter().map(|(date, minor, text)| (date.as_str(), *minor, *text)).collect();
+            let made = statement(&date(from).to_string(), &date(to).to_string(), &lines);
+            let file = balanced(Some(balances[from]), balances[to + 1], made);
+            match ledger.admit(Format::Ofx, &file) {
+                Admission::Accepted(accepted) => {
+                    ledger.take(&accepted);
+                    known += accepted.new.len();
+                    covered = covered.max(to + 1);
+                }
+                // Lines that cancel out close as repeated ones and as new ones: then nobody can tell, and nobody guesses.
+                Admission::Quarantined { code, .. } => {
+                    let repeated: i64 = days[from..covered.min(to + 1)].iter().flatten().sum();
+                    prop_assert_eq!((code, repeated), ("STMT_OVERLAP", 0));
+                }
+                held @ Admission::Held { .. } => prop_assert!(false, "{:?}", held),
+            }
+            prop_assert_eq!(known, days[..covered].iter().map(Vec::len).sum::<usize>());
+            if covered > 0 {
+                let closing = ledger.closing(date(covered - 1)).unwrap();
+                prop_assert_eq!((closing.amount.minor(), closing.stated), (i128::from(balances[covered]), true));
+            }
+        }
+    }
 }

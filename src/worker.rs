@@ -18,6 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::account::AccountId;
 use crate::clock::{Clock, SystemClock};
+use crate::db::book_query::BookQueryError;
 use crate::db::connect::{ConnectError, Connector};
 use crate::election::LeaseName;
 use crate::election::keeper::{InboxCheck, KeeperHandle, KeeperSettings, keeper};
@@ -52,9 +53,9 @@ pub enum WorkerError {
     /// `outbox.url` leads to no folder.
     #[error("outbox.url {0} is no folder of this machine (file:///…)")]
     Outbox(url::Url),
-    /// Books by query are declared, and not read by this version: a worker that ignored them would wait for ever.
-    #[error("book.url with book.query is not read by this version: deliver book files (book.files = true)")]
-    BooksByQuery,
+    /// `book.url` is none.
+    #[error(transparent)]
+    Books(#[from] BookQueryError),
     /// The bell could not be hung.
     #[error("the scheduler could not be started: {0}")]
     Bell(#[from] tokio_cron_scheduler::JobSchedulerError),
@@ -198,15 +199,13 @@ fn say_how_it_began(node: &str, lease: &LeaseName, listen: std::net::SocketAddr,
 
 /// What the work goes by, and where it finds it.
 fn bench(settings: &Settings, postgres: &Connector, clock: &Arc<dyn Clock>) -> Result<Bench, WorkerError> {
-    if matches!(settings.book.source, BookSource::Query { .. }) {
-        return Err(WorkerError::BooksByQuery);
-    }
     let url = &settings.outbox.url;
     let outbox = url.to_file_path().map_err(|()| WorkerError::Outbox(url.clone()))?;
     Ok(Bench {
         desk: Arc::new(Desk::of(settings)),
         inbox: Arc::new(Mutex::new(inbox(settings)?)),
         outbox: Arc::new(Outbox::new(outbox)),
+        books: settings.book_query()?.map(Arc::new),
         connector: postgres.clone(),
         clock: Arc::clone(clock),
     })
@@ -240,7 +239,7 @@ struct Orders {
 impl WorkerError {
     /// Would another try with the same settings end the same?
     pub fn is_of_settings(&self) -> bool {
-        matches!(self, Self::Settings(_) | Self::Postgres(_) | Self::Inbox(_) | Self::Outbox(_) | Self::BooksByQuery)
+        matches!(self, Self::Settings(_) | Self::Postgres(_) | Self::Inbox(_) | Self::Outbox(_) | Self::Books(_))
     }
 }
 

@@ -57,7 +57,8 @@ const UNCHECKED: [&str; 8] = [
 ];
 
 /// Where a statement cannot be checked, and why: how many times the words of [`UNCHECKED`] stand in a file.
-const UNCHECKED_FOR_A_REASON: [(&str, usize, &str); 5] = [
+const UNCHECKED_FOR_A_REASON: [(&str, usize, &str); 6] = [
+    ("db/book_query.rs", 5, "the query is the operator's own, of another database"),
     ("db/copy.rs", 1, "COPY has no parameters: table and columns are written into it, and both are ours"),
     ("db/fence.rs", 1, "the function counterfoil.hold is made by scratch alone, and by no migration"),
     (

@@ -63,6 +63,11 @@ pub fn missing(
     missing
 }
 
+/// Do the books lack something for `date`, whatever the bank's side lacks?
+pub fn lacks_books(account: &Account, date: NaiveDate, books: BooksSeen) -> bool {
+    !missing(account, date, Some(NaiveDate::MAX), books).is_empty()
+}
+
 /// May the deadline close the day although `missing` is not empty? Only where a statement is expected on movement alone,
 /// and only the statement is missing.
 pub fn no_movement_may_be_assumed(account: &Account, missing: &[Missing]) -> bool {

@@ -24,7 +24,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::money::Money;
 use crate::reference::Reference;
 
-pub use read::{looks_like_one, parse, parse_items};
+pub use read::{faults_of_columns, looks_like_one, parse, parse_items};
 
 /// What a book reader is given.
 #[derive(Debug, Clone, Copy)]

@@ -126,6 +126,28 @@ fn read_csv(text: &str, reading: &mut Reading<'_>, parsed: &mut ParsedBook, stop
     });
 }
 
+/// What is wrong with the columns of a query whose rows are read as a plain book file: a sentence each.
+pub fn faults_of_columns(names: &[String], balances: bool) -> Vec<String> {
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{}\"", name.replace('"', "\"\""))).collect();
+    let (header, profile) = (quoted.join(","), Profile::default());
+    let layout =
+        Table::new(&header, &profile).map_err(|diagnostic| vec![diagnostic]).and_then(|mut table| match table.next() {
+            Some(Ok(first)) => Layout::of(&first, &profile, Shape::Book),
+            Some(Err(diagnostic)) => Err(vec![diagnostic]),
+            None => Err(vec![Diagnostic::new(Severity::Error, "HEADER", "found no column")]),
+        });
+    match layout {
+        Err(diagnostics) => diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect(),
+        Ok(layout) if layout.balances == balances => Vec::new(),
+        Ok(_) if balances => {
+            vec!["found the columns of postings, expected account, date, currency and closing".to_owned()]
+        }
+        Ok(_) => vec![
+            "found the columns of balances, expected those of postings; balances have a query of their own".to_owned(),
+        ],
+    }
+}
+
 /// Reads the items of an opening, each with its side; all are of one currency.
 pub fn parse_items(bytes: &[u8], currency: Currency) -> Result<Vec<(Side, BookLine)>, Vec<Diagnostic>> {
     // The account is the one whose opening it is; its name is not asked for and not kept.

@@ -3,6 +3,7 @@
 //! A session is a plain [`PgConnection`] owned by whoever asked for it, never one of a pool: dropping it at any instant
 //! closes the socket, and the server rolls back. A pool would hand a poisoned session to the next (sqlx #4393).
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -40,7 +41,7 @@ pub struct Limits {
 }
 
 /// Where Postgres is and how sessions with it are opened. Cheap to clone; its `Debug` shows no password.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Connector {
     options: PgConnectOptions,
     node: String,
@@ -167,6 +168,13 @@ impl Connector {
     }
 }
 
+impl fmt::Debug for Connector {
+    /// sqlx would show the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connector").field("place", &self.place()).field("node", &self.node).finish_non_exhaustive()
+    }
+}
+
 // === impl Limits ===
 
 impl Limits {
@@ -184,5 +192,16 @@ impl Limits {
             ("tcp_keepalives_count", "3".to_owned()),
             ("tcp_user_timeout", "15000".to_owned()),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_shows_a_connector_shows_its_password() {
+        let connector = Connector::new("postgres://worker:hunter2@db/counterfoil", "a").unwrap();
+        assert!(!format!("{connector:?}").contains("hunter2"));
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod attempts;
 pub mod bank;
+pub mod book_query;
 pub mod books;
 pub mod checkpoint;
 pub mod connect;

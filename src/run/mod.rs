@@ -9,6 +9,7 @@
 mod account_day;
 mod attempts;
 mod book;
+mod by_query;
 mod close;
 mod day;
 pub mod desk;

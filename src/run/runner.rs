@@ -9,15 +9,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use sqlx::postgres::PgConnection;
 
 use super::account_day::{self, Came, Moment};
 use super::attempts::{Hand, Tools, Tried};
+use super::by_query::{self, ByQuery};
 use super::desk::Desk;
 use super::ingest::Arrived;
 use super::join::side_by_side;
 use super::{Reins, RunError, book, ingest, publish, summary};
 use crate::account::Account;
 use crate::clock::Clock;
+use crate::db::book_query::BookQuery;
 use crate::db::connect::Connector;
 use crate::db::days::DayState;
 use crate::db::requests::RunRequest;
@@ -46,6 +49,8 @@ pub struct Runner {
     hand: Hand,
     inbox: Arc<Mutex<Folder>>,
     outbox: Arc<Outbox>,
+    /// Books that come by query.
+    by_query: Option<ByQuery>,
     /// Files whose content is known: what spares hashing the inbox each minute.
     known: BTreeMap<String, Fingerprint>,
     /// When the files of the inbox that have not settled were first seen.
@@ -69,6 +74,8 @@ pub struct Bench {
     pub inbox: Arc<Mutex<Folder>>,
     /// The outbox.
     pub outbox: Arc<Outbox>,
+    /// The books, where they come by query.
+    pub books: Option<Arc<BookQuery>>,
     /// The way to Postgres.
     pub connector: Connector,
     /// The clocks.
@@ -93,7 +100,7 @@ pub struct Pass {
 impl Runner {
     /// The work of the term that `reins` hold.
     pub fn new(bench: Bench, reins: Reins) -> Self {
-        let Bench { desk, inbox, outbox, connector, clock } = bench;
+        let Bench { desk, inbox, outbox, books, connector, clock } = bench;
         let tools =
             Tools { reins, connector, clock, attempts: desk.step_attempts, backoff: desk.backoff, pulse: desk.pulse };
         let hand = tools.hand();
@@ -103,6 +110,7 @@ impl Runner {
             hand,
             inbox,
             outbox,
+            by_query: books.map(ByQuery::new),
             known: BTreeMap::new(),
             settling: Vec::new(),
             passed_over: PassedOver::default(),
@@ -178,6 +186,7 @@ impl Runner {
             self.unpublished.extend(newest.into_iter().map(|run| run.business_date));
         }
         let unfinished = self.hand.read(async |session| runs::unfinished(session).await).await?;
+        self.ask_for_books(&unfinished).await?;
         for run in &unfinished {
             if self.run(run).await? != "complete" {
                 pass.unfinished += 1;
@@ -272,6 +281,43 @@ impl Runner {
         Ok(!matches!(tried, Some(Tried::GivenUp(_))))
     }
 
+    /// Takes in the books by query, where a date that is due lacks them.
+    async fn ask_for_books(&mut self, unfinished: &[RunRow]) -> Result<(), RunError> {
+        if self.by_query.is_none() {
+            return Ok(());
+        }
+        let mut lacking = Vec::new();
+        for date in unfinished.iter().map(|run| run.business_date) {
+            let desk = Arc::clone(&self.desk);
+            let lacks = async |session: &mut PgConnection| {
+                let states = days::states(&mut *session, date).await?;
+                let open = |account: &Account| {
+                    let state = states.iter().find(|state| state.account == account.id.as_str());
+                    state.is_none_or(|state| state.status == "waiting")
+                };
+                for account in desk.registry.accounts().iter().filter(|account| takes_part(account, date)) {
+                    if open(account) && by_query::lacks(&mut *session, account, date).await? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            };
+            if self.hand.read(lacks).await? {
+                lacking.push(date);
+            }
+        }
+        let Some(by_query) = &mut self.by_query else { return Ok(()) };
+        for file in by_query.ask(&self.hand, lacking).await? {
+            // Balances without the entries that they sum up would complete a day that lacks them.
+            let taken = self.take(Side::Book, &file).await?;
+            let known = self.hand.read(async |session| files::known(session, &file.sha256).await).await?;
+            if !taken || known.is_none_or(|known| known.status == "refused") {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     // === What is due ===
 
     async fn plan(&mut self) -> Result<u64, RunError> {
@@ -324,6 +370,9 @@ impl Runner {
                     requests::answer(sql, request.id, accepted, &message).await
                 })
                 .await?;
+            if let Some(by_query) = self.by_query.as_mut().filter(|_| accepted) {
+                by_query.soon();
+            }
             tracing::info!(event = event::REQUEST_ANSWERED, request = %request.id, business_date = %request.business_date, actor = %request.actor, accepted, answer = %message, "request answered");
         }
         Ok(())

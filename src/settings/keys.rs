@@ -47,7 +47,7 @@ const fn secret(section: &'static str, name: &'static str, example: &'static str
 use self::Initial::{Absent, Computed, Text};
 
 /// Every setting, in the order in which they are shown.
-pub const KEYS: [Key; 34] = [
+pub const KEYS: [Key; 37] = [
     key("node", "id", Computed("the host name", "replica-1"), "Who this replica is, in logs and history."),
     secret(
         "redis",
@@ -177,6 +177,14 @@ pub const KEYS: [Key; 34] = [
         Absent("select id, account, date, amount, currency from cash_postings"),
         "The query that reads the books; its columns are those of a book file.",
     ),
+    key(
+        "book",
+        "balance_query",
+        Absent("select account, date, currency, closing from cash_balances"),
+        "The query that reads the ledger's own balances, in the same transaction.",
+    ),
+    key("book", "max_rows", Text("1000000"), "How many rows each of the two queries may have; more is refused."),
+    key("book", "timeout", Text("2m"), "How long both may take together."),
     key(
         "rules",
         "file",

@@ -22,13 +22,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{NaiveDate, NaiveTime};
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use crate::account::registry::Registry;
 use crate::account::{Account, AccountId};
 use crate::book::profile::Profile;
 use crate::calendar::Calendar;
+use crate::db::book_query::{BookQuery, BookQueryError, Bounds};
 use crate::election::LeaseName;
 use crate::election::address::RedisAddress;
 use crate::election::timing::Timings;
@@ -171,6 +172,10 @@ pub enum BookSource {
         url: SecretString,
         /// SQL; its columns are those of a book file.
         query: String,
+        /// SQL; its columns are those of a file of balances.
+        balance_query: Option<String>,
+        /// How much, and how long.
+        bounds: Bounds,
     },
 }
 
@@ -251,6 +256,13 @@ impl Settings {
     /// The accounts, in the order of the file.
     pub fn accounts(&self) -> &[Account] {
         self.registry.accounts()
+    }
+
+    /// The books by query, if they come by one.
+    pub fn book_query(&self) -> Result<Option<BookQuery>, BookQueryError> {
+        let BookSource::Query { url, query, balance_query, bounds } = &self.book.source else { return Ok(None) };
+        let url = url.expose_secret();
+        BookQuery::new(url, &self.node.id, query, balance_query.as_deref(), *bounds).map(Some)
     }
 
     /// The profile of book files, if one is named.

@@ -19,7 +19,9 @@ use super::{
     Book, BookMode, BookSource, Connections, Http, Inbox, Lease, Log, LogFormat, Need, Node, Outbox, Run, Schedule,
     Settings, rules,
 };
+use crate::account::{Account, BookComplete};
 use crate::calendar::Calendar;
+use crate::db::book_query::Bounds;
 use crate::election::LeaseName;
 use crate::election::address::{BadRedisUrl, RedisAddress};
 use crate::election::timing::Timings;
@@ -351,6 +353,9 @@ fn book(layers: &Layers, tables: &Tables, faults: &mut Faults) -> Option<Book> {
     }
     let url = connection(&mut section, "url", &["postgres", "postgresql"]);
     let query = section.get::<String>("query");
+    let balance_query = section.get::<String>("balance_query");
+    let bounds = section.get::<NonZeroU32>("max_rows").map(NonZeroU32::get).zip(section.get::<Duration>("timeout"));
+    let bounds = bounds.map(|(max_rows, timeout)| Bounds { max_rows, timeout });
     let url_given = layers.is_given("book.url") || layers.is_given("book.url_file");
     let source = match (url_given, layers.is_given("book.query")) {
         (false, false) => {
@@ -363,7 +368,24 @@ fn book(layers: &Layers, tables: &Tables, faults: &mut Faults) -> Option<Book> {
             if layers.is_given("book.files") && files == Some(true) {
                 section.fault("files", "found true beside url and query: the books come from one of both");
             }
-            url.zip(query).map(|(url, query)| BookSource::Query { url, query })
+            let waits = |account: &&Account| account.book_complete == BookComplete::Balance;
+            if let Some(account) = tables.registry.accounts().iter().find(waits)
+                && !layers.is_given("book.balance_query")
+            {
+                let id = &account.id;
+                section.fault(
+                    "balance_query",
+                    format!(
+                        "missing beside book.query: account {id} waits for the ledger's balance (book_complete = \"balance\"); give the query that reads it, or let the account be complete when its books were \"seen\""
+                    ),
+                );
+            }
+            url.zip(query).zip(bounds).map(|((url, query), bounds)| BookSource::Query {
+                url,
+                query,
+                balance_query,
+                bounds,
+            })
         }
         (true, false) => {
             section.fault("query", "missing beside book.url: expected the SQL that reads the books");

@@ -397,8 +397,12 @@ fn the_books_come_from_one_place() {
     assert!(fault("[book]\nurl = \"postgres://h/d\"").starts_with("book.query"));
     assert!(fault("[book]\nurl = \"postgres://h/d\"\nquery = \"select 1\"\nfiles = true").contains("one of both"));
     assert!(fault("[book]\nfiles = false").contains("must come from somewhere"));
-    let settings = load("[book]\nurl = \"postgres://h/d\"\nquery = \"select 1\"", &[]).unwrap();
+    let by_query = "[book]\nurl = \"postgres://h/d\"\nquery = \"select 1\"";
+    let settings = load(by_query, &[]).unwrap();
     assert!(matches!(settings.book.source, BookSource::Query { .. }));
+    let account = format!("{by_query}\n[[accounts]]\nid = \"main\"\nnumber = \"1\"\ncurrency = \"BRL\"");
+    assert!(fault(&account).starts_with("book.balance_query"), "the account waits for a balance that nobody reads");
+    assert!(load(&format!("{account}\nbook_complete = \"seen\""), &[]).is_ok());
 }
 
 #[test]

@@ -130,6 +130,8 @@ events! {
         "A file could not be read, or changed while it was: it is looked at again.";
     FILES_PASSED_OVER = "warn" "file.passed_over" ["links", "special"]
         "So many links, and so many pipes, sockets and devices lie in the inbox and are not read: only files are. Said once a change.";
+    BOOKS_UNREAD = "warn" "books.unread" ["error"]
+        "The company's database could not be asked for the books, or its answer could not be taken: it is asked again.";
     FILE_GIVEN_UP = "error" "file.given_up" ["sha256", "error"]
         "A file could not be taken in after the last attempt. The other files go on.";
     REPORT_GIVEN_UP = "error" "report.given_up" ["business_date", "account", "error"]

@@ -17,7 +17,7 @@ use counterfoil::run::Reins;
 use counterfoil::run::desk::Desk;
 use counterfoil::run::runner::{Bench, Pass, Runner};
 use counterfoil::scratch::postgres::{self, Database};
-use counterfoil::settings::{Need, Settings, SettingsFile, Sources};
+use counterfoil::settings::{BookSource, Need, Settings, SettingsFile, Sources};
 use counterfoil::statement::{self, detect};
 use sqlx::FromRow;
 use sqlx::postgres::{PgConnection, PgRow};
@@ -172,12 +172,14 @@ pub fn reins(term: &Arc<Term>, clock: &ManualClock) -> Reins {
 
 pub fn bench(settings: &Settings, folder: &Path, connector: Connector, clock: ManualClock) -> Bench {
     let accounts: Vec<_> = settings.registry.accounts().iter().map(|account| account.id.clone()).collect();
-    let inbox = Folder::new(folder.join("inbox"), settings.inbox.settle, accounts, true);
+    let by_file = matches!(settings.book.source, BookSource::Files);
+    let inbox = Folder::new(folder.join("inbox"), settings.inbox.settle, accounts, by_file);
     let desk = Desk { backoff: Duration::from_millis(1), ..Desk::of(settings) };
     Bench {
         desk: Arc::new(desk),
         inbox: Arc::new(Mutex::new(inbox)),
         outbox: Arc::new(Outbox::new(folder.join("outbox"))),
+        books: settings.book_query().expect("an address").map(Arc::new),
         connector,
         clock: Arc::new(clock),
     }

@@ -10,7 +10,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Exit, UsageError, out};
-use crate::settings::{BookSource, Need, Settings};
+use crate::settings::{Need, Settings};
 
 /// Check this deployment: settings, timings, Redis, Postgres, clocks, folders, accounts.
 ///
@@ -62,6 +62,7 @@ impl Check {
         runtime.block_on(async {
             let term = postgres::look(&settings, &mut findings).await;
             redis::look(&settings, term.as_ref(), &mut findings).await;
+            of_books(&settings, &mut findings).await;
         });
         findings.sound = findings.findings.iter().all(|finding| finding.severity != Grade::Problem);
         if self.json {
@@ -84,10 +85,6 @@ fn of_settings(settings: &Settings, findings: &mut Findings) {
             humantime::format_duration(derived.graceful_takeover)
         ),
     );
-    if matches!(settings.book.source, BookSource::Query { .. }) {
-        findings
-            .problem("books", "book.url with book.query is not read by this version: deliver book files".to_owned());
-    }
     if !settings.lease.eligible {
         findings.warn("lease", "lease.eligible is false: this replica never leads".to_owned());
     }
@@ -101,6 +98,22 @@ fn of_settings(settings: &Settings, findings: &mut Findings) {
                 account.id
             ),
         );
+    }
+}
+
+/// Books by query: the queries are tried, without reading a row.
+async fn of_books(settings: &Settings, findings: &mut Findings) {
+    let query = match settings.book_query() {
+        Ok(None) => return,
+        Ok(Some(query)) => query,
+        Err(error) => return findings.problem("books", error.to_string()),
+    };
+    match query.check().await {
+        Ok(()) => {
+            let place = query.place();
+            findings.good("books", format!("the queries stand, and are read at {place} in a read-only transaction"));
+        }
+        Err(error) => findings.problem("books", error.to_string()),
     }
 }
 

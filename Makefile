@@ -1,7 +1,7 @@
 # `make demo` shows the product at work; `make test` proves it. Both install what they need (scripts/setup).
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt clippy doc sqlx bench simulate
+.PHONY: help demo test check fmt clippy doc sqlx bench simulate model
 
 help: ## What there is to make
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -49,3 +49,6 @@ bench: ## Measure, and renew docs/performance.md
 simulate: ## More seeds of the election's simulation (SEEDS=…), or the history of one (SEED=…)
 	COUNTERFOIL_SIM_SEEDS=$(or $(SEEDS),100000) COUNTERFOIL_SIM_SEED=$(SEED) \
 		cargo test --locked --profile simulate --test simulation -- --nocapture whatever_goes_wrong
+
+model: ## The election's model at its larger sizes: some minutes, some gigabytes
+	COUNTERFOIL_MODEL=large cargo test --locked --profile simulate --lib -- --nocapture elector::model

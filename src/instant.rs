@@ -57,7 +57,7 @@ impl Boot {
     }
 
     /// The instant of a number that [`Self::nanos`] gave.
-    pub fn from_nanos(nanos: u64) -> Self {
+    pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 }

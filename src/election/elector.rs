@@ -27,6 +27,8 @@ mod event;
 mod following;
 mod leading;
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;
 
 use std::time::Duration;
@@ -40,6 +42,7 @@ use crate::instant::{Boot, Reading};
 
 /// The state machine of one replica and one lease.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
 pub struct Elector {
     node: String,
     timings: Timings,
@@ -66,6 +69,7 @@ pub struct Elector {
 }
 
 #[derive(Debug, Clone)]
+#[cfg_attr(test, derive(PartialEq, Eq, Hash))]
 struct Candidacy {
     owner: Owner,
     last_sent: Boot,
@@ -73,6 +77,7 @@ struct Candidacy {
 
 /// A lease that we hold, as far as we know.
 #[derive(Debug, Clone)]
+#[cfg_attr(test, derive(PartialEq, Eq, Hash))]
 struct Holding {
     owner: Owner,
     token: FencingToken,
@@ -81,12 +86,14 @@ struct Holding {
 }
 
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(test, derive(PartialEq, Eq, Hash))]
 enum Renewal {
     Due(Boot),
     Sent(Attempt),
 }
 
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(test, derive(PartialEq, Eq, Hash))]
 enum Install {
     Sent(Attempt),
     Evicting(Attempt),
@@ -94,6 +101,7 @@ enum Install {
 }
 
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone, PartialEq, Eq, Hash))]
 enum Phase {
     /// Follower, asleep.
     Resting { until: Boot, wakeable: bool },
@@ -115,6 +123,7 @@ enum Phase {
 
 /// Jitter from a seed (splitmix64): the same seed, the same choices.
 #[derive(Debug, Clone)]
+#[cfg_attr(test, derive(PartialEq, Eq, Hash))]
 struct Dice(u64);
 
 /// An eligibility question may take this many attempt time-outs: it makes more than one call.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::instant::Boot;
 
 /// The timings of one lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Timings {
     /// How long the lease lives in Redis without a renewal.
     pub ttl: Duration,

@@ -9,7 +9,7 @@ use crate::election::{FencingToken, Owner};
 use crate::instant::Boot;
 
 /// One question to Redis or Postgres. Its answer carries it back, so that a late one is known as such.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Attempt {
     /// Rising; never used twice.
     pub id: u64,
@@ -18,7 +18,7 @@ pub struct Attempt {
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Event {
     /// Time has passed.
     Tick,
@@ -102,7 +102,7 @@ pub enum Event {
 }
 
 /// It may campaign.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Fit {
     /// The token that Postgres holds; 0 before the first term.
     pub floor: u64,
@@ -113,7 +113,7 @@ pub struct Fit {
 }
 
 /// What became of an attempt to win the lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Acquired {
     /// Ours.
     Won {
@@ -134,7 +134,7 @@ pub enum Acquired {
 }
 
 /// What became of an attempt to renew the lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Renewed {
     /// Renewed.
     Kept,
@@ -145,7 +145,7 @@ pub enum Renewed {
 }
 
 /// What became of an attempt to install the term.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Installed {
     /// It is the installed term.
     Done,
@@ -240,7 +240,7 @@ pub enum Effect {
 }
 
 /// A change of role, told after it is complete.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Change {
     /// What it was.
     pub from: Role,

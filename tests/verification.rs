@@ -19,7 +19,7 @@ fn named() -> BTreeSet<(String, String)> {
     let page = page();
     let quoted = page.split('`').filter_map(|word| word.split_once("::"));
     quoted
-        .filter(|(file, _)| file.contains("/") && !file.contains(" "))
+        .filter(|(file, _)| file.contains('/') && !file.contains(' '))
         .map(|(file, test)| (file.into(), test.into()))
         .collect()
 }

@@ -24,6 +24,11 @@ fn folder() -> TempDir {
 
 /// Runs the check; what it found and its exit code.
 fn check(folder: &TempDir, postgres: &str, redis: &str) -> (Value, Option<i32>) {
+    check_with(folder, postgres, redis, &[])
+}
+
+/// As [`check`], with more variables.
+fn check_with(folder: &TempDir, postgres: &str, redis: &str, more: &[(&str, &str)]) -> (Value, Option<i32>) {
     let output = Command::cargo_bin("counterfoil")
         .unwrap()
         .args(["check", "--json"])
@@ -31,6 +36,7 @@ fn check(folder: &TempDir, postgres: &str, redis: &str) -> (Value, Option<i32>) 
         .env_clear()
         .env("COUNTERFOIL__POSTGRES__URL", postgres)
         .env("COUNTERFOIL__REDIS__URL", redis)
+        .envs(more.iter().copied())
         .output()
         .unwrap();
     let found = serde_json::from_slice(&output.stdout)
@@ -150,4 +156,16 @@ async fn servers_that_do_not_answer_and_folders_that_are_not_there_are_problems_
         &format!("redis://127.0.0.1:{nobody}/"),
     );
     assert_eq!((problems(&found).len(), code), (3, Some(1)), "{found}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_copies_of_redis_mean_for_the_lease_is_said() {
+    let (database, redis) = servers().await;
+    let (found, code) =
+        check_with(&folder(), &database.url(), &redis.url(), &[("COUNTERFOIL__LEASE__WAIT_REPLICAS", "1")]);
+    assert_eq!(code, Some(1));
+    let problems = problems(&found);
+    assert!(problems.len() == 1 && problems[0].contains("no lease can be won"), "{problems:?}");
+    let (found, _) = check(&folder(), &database.url(), &redis.url());
+    assert!(found.to_string().contains("it has no replicas"), "{found}");
 }

@@ -61,6 +61,16 @@ pub enum ConnectError {
         /// The limit.
         limit: Duration,
     },
+    /// A pooler stands there, which takes no session with limits.
+    #[error(
+        "{place} is a pooler, which refuses a session's own limits; point postgres.url at Postgres itself: {source}"
+    )]
+    Pooler {
+        /// host:port/database.
+        place: String,
+        /// What was said.
+        source: sqlx::Error,
+    },
     /// Refused or unreachable.
     #[error("Postgres at {place} cannot be reached: {source}")]
     Refused {
@@ -155,6 +165,7 @@ impl Connector {
         let options = self.options.clone().application_name(&self.application_name(purpose)).options(limits.options());
         match tokio::time::timeout(limits.connect, options.connect()).await {
             Ok(Ok(session)) => Ok(session),
+            Ok(Err(source)) if is_a_poolers(&source) => Err(ConnectError::Pooler { place: self.place(), source }),
             Ok(Err(source)) => Err(ConnectError::Refused { place: self.place(), source }),
             Err(_) => Err(ConnectError::Late { place: self.place(), limit: limits.connect }),
         }
@@ -173,6 +184,11 @@ impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connector").field("place", &self.place()).field("node", &self.node).finish_non_exhaustive()
     }
+}
+
+/// PgBouncer's own words; Postgres has none like them.
+fn is_a_poolers(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| error.message().starts_with("unsupported startup parameter"))
 }
 
 // === impl Limits ===

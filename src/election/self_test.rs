@@ -1,7 +1,8 @@
 //! Is this replica's login one that the fence holds, and one that can evict? Asked of Postgres at the start, by doing it
 //! where that is the only proof: a session is opened and ended, as an eviction would.
 
-use sqlx::Connection;
+use sqlx::postgres::PgConnection;
+use sqlx::{Connection, Row};
 
 use super::term::{TermError, TermStore};
 use crate::db::connect::{Limits, Purpose};
@@ -16,6 +17,10 @@ impl TermStore {
     /// Whether this login is one that the fence holds, and one that can evict: asked at the start, by doing it. An empty
     /// list is what a deployment wants; a replica with any entry does not campaign.
     pub async fn self_test(&mut self) -> Result<Vec<Unfit>, TermError> {
+        // First, and by unprepared statements: what is prepared does not outlive a transaction there.
+        if let Some(pooled) = self.pooled().await? {
+            return Ok(vec![pooled]);
+        }
         if let Some(bypass) = self.bypass().await? {
             return Ok(vec![bypass]);
         }
@@ -24,6 +29,41 @@ impl TermStore {
             unfit.push(cannot);
         }
         Ok(unfit)
+    }
+
+    /// Whether a pooler stands between that hands a session's server to others: an advisory lock, a limit or a prepared
+    /// statement would be somebody else's. While one session has a transaction open, the other must keep its own server,
+    /// with the limits that it asked for.
+    async fn pooled(&mut self) -> Result<Option<Unfit>, TermError> {
+        let limits = Limits { connect: self.limit, ..Purpose::Election.limits() };
+        let mut other = self.connector.connect_within(Purpose::Election, limits).await?;
+        let mut own = self.connector.connect_within(Purpose::Election, limits).await?;
+        let limit = self.limit;
+        let told = |source| TermError::Sql { call: "self-test", source };
+        let servers = async {
+            let before = server(&mut own).await?;
+            sqlx::raw_sql("BEGIN").execute(&mut other).await?;
+            let others = server(&mut other).await?;
+            let after = server(&mut own).await?;
+            sqlx::raw_sql("ROLLBACK").execute(&mut other).await?;
+            Ok((before, others, after))
+        };
+        let pooled = match tokio::time::timeout(limit, servers).await {
+            Ok(Ok((before, others, after))) => (before.pid != after.pid || before.pid == others.pid)
+                .then_some("gives a session's server to others")
+                .or_else(|| {
+                    (before.idle_limit_ms != limits.idle_in_transaction.as_millis())
+                        .then_some("does not pass on a session's limits")
+                }),
+            Ok(Err(source)) => return Err(told(source)),
+            Err(_) => return Err(TermError::Late { call: "self-test", limit }),
+        };
+        Ok(pooled.map(|does| {
+            Unfit(format!(
+                "a pooler in front of Postgres {does}: point postgres.url at Postgres itself. Few sessions are opened, so \
+                 nothing is gained by one; locks and limits of a session are lost by one"
+            ))
+        }))
     }
 
     /// The one sentence about a login that nothing binds. Every right that it has besides follows from that, and is not
@@ -141,4 +181,20 @@ impl TermStore {
             Ok(()) => Ok(Some(Unfit("a session of this login was told to end, and answers still".to_owned()))),
         }
     }
+}
+
+/// Who serves a session.
+struct Server {
+    pid: i32,
+    idle_limit_ms: u128,
+}
+
+/// Asked by the simple protocol: nothing is prepared.
+async fn server(session: &mut PgConnection) -> Result<Server, sqlx::Error> {
+    let row = sqlx::raw_sql(
+        "SELECT pg_backend_pid(), (SELECT setting::bigint FROM pg_settings WHERE name = 'idle_in_transaction_session_timeout')",
+    )
+    .fetch_one(session)
+    .await?;
+    Ok(Server { pid: row.try_get(0)?, idle_limit_ms: u128::try_from(row.try_get::<i64, _>(1)?).unwrap_or_default() })
 }

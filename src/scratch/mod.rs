@@ -183,6 +183,14 @@ impl User {
     }
 }
 
+impl User {
+    /// Gives it a file.
+    pub fn own(self, path: &Path) -> Result<(), ScratchError> {
+        let told = |source| ScratchError::Io { what: format!("cannot give away {}", path.display()), source };
+        chown(path, Some(self.uid), Some(self.gid)).map_err(told)
+    }
+}
+
 // === impl Ending ===
 
 impl Ending {

@@ -1,7 +1,6 @@
 //! A throw-away Postgres, whichever of 15 to 18 is found, with the roles of a real deployment: an owner that is no
 //! superuser and makes the schema, and a login of the worker that may only do what the migrations grant it.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -84,11 +83,16 @@ pub async fn migrated() -> Result<Database, ScratchError> {
 impl Postgres {
     /// Makes and starts a server: one to two seconds, none of them blocking.
     pub async fn start() -> Result<Self, ScratchError> {
+        Self::start_with(&[]).await
+    }
+
+    /// Makes and starts a server with more of Postgres' own settings, `name=value`.
+    pub async fn start_with(more: &[String]) -> Result<Self, ScratchError> {
         let bin = bin_folder()?;
         let mut last = None;
         // A port that another process took in between is the one failure that a second try mends.
         for _ in 0..3 {
-            match Self::start_once(&bin).await {
+            match Self::start_once(&bin, more).await {
                 Ok(started) => return Ok(started),
                 Err(error @ ScratchError::NotUp { .. }) => last = Some(error),
                 Err(error) => return Err(error),
@@ -97,7 +101,7 @@ impl Postgres {
         Err(last.unwrap_or_else(|| ScratchError::NotUp { what: "Postgres".to_owned(), log: String::new() }))
     }
 
-    async fn start_once(bin: &Path) -> Result<Self, ScratchError> {
+    async fn start_once(bin: &Path, more: &[String]) -> Result<Self, ScratchError> {
         let user = User::unprivileged("postgres")?;
         let folder = Folder::new("postgres", user)?;
         let data = folder.path().join("data");
@@ -120,7 +124,12 @@ impl Postgres {
         let arguments = ["-c".into(), MAKE_AND_RUN.into(), "counterfoil-scratch".into()]
             .into_iter()
             .chain([bin.as_os_str().to_owned(), data.into_os_string()])
-            .chain(settings.iter().flat_map(|setting| ["-c".into(), OsString::from(*setting)]));
+            .chain(
+                settings
+                    .into_iter()
+                    .chain(more.iter().map(String::as_str))
+                    .flat_map(|setting| ["-c".into(), setting.into()]),
+            );
         let server = Server::start(folder, user, Ending::Quit, Path::new("/bin/sh"), arguments)?;
         let postgres = Self { server, port };
         postgres.make_roles().await?;

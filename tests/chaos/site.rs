@@ -100,8 +100,10 @@ pub(crate) fn lay_out(folder: &Path) {
 
 impl Site {
     pub(crate) async fn raise() -> (Self, Place) {
+        // What was committed survives a crash, as in a deployment.
+        let lasting = ["synchronous_commit=on".to_owned()];
         let (postgres, redis, standby) =
-            tokio::try_join!(Postgres::start(), Redis::start(), Redis::start()).expect("servers");
+            tokio::try_join!(Postgres::start_with(&lasting), Redis::start(), Redis::start()).expect("servers");
         follow(&standby, redis.port()).await;
         let database = postgres.database().await.expect("a database");
         schema::migrate(&database.connector(OWNER).expect("a way in"), Some(WORKER)).await.expect("the schema");

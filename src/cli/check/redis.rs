@@ -39,7 +39,9 @@ pub(super) async fn look(settings: &Settings, known: Option<&Known>, findings: &
             String::new()
         }
     };
-    of_info(&fields(&info), findings);
+    let info = fields(&info);
+    of_info(&info, findings);
+    of_replication(&info, settings.lease.wait_replicas, findings);
     let policy = setting(&mut redis, "maxmemory-policy").await;
     let limit = setting(&mut redis, "maxmemory").await;
     of_policy(policy.as_deref(), limit.as_deref(), findings);
@@ -70,6 +72,43 @@ fn of_info(info: &HashMap<&str, &str>, findings: &mut Findings) {
                 .to_owned(),
         ),
         None => {}
+    }
+}
+
+/// What copies of it mean for the lease.
+fn of_replication(info: &HashMap<&str, &str>, wanted: u32, findings: &mut Findings) {
+    if info.get("redis_mode") == Some(&"sentinel") {
+        findings.problem(
+            "redis",
+            "this is a Sentinel, which holds no lease: write redis+sentinel://host:port/PRIMARY, and it will name the primary"
+                .to_owned(),
+        );
+        return;
+    }
+    let Some(replicas) = info.get("connected_slaves").and_then(|count| count.parse::<u32>().ok()) else { return };
+    if wanted > replicas {
+        findings.problem(
+            "redis",
+            format!(
+                "lease.wait_replicas is {wanted}, and {replicas} replicas of Redis are connected: no lease can be won. \
+                 Connect more, or ask for fewer"
+            ),
+        );
+    } else if replicas == 0 {
+        findings.good(
+            "redis",
+            "it has no replicas: if it is lost, so is the lease, and a new one is won elsewhere".to_owned(),
+        );
+    } else if wanted == 0 {
+        findings.good(
+            "redis",
+            format!(
+                "{replicas} replicas copy it, a little later: a failover may lose the lease, which costs a hand-over \
+                 (lease.wait_replicas = 1 makes that rare)"
+            ),
+        );
+    } else {
+        findings.good("redis", format!("a lease counts as won once {wanted} of {replicas} replicas have it"));
     }
 }
 

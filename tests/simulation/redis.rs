@@ -151,7 +151,8 @@ impl Redis {
                 Some(held) if held.owner == owner && held.token == token => {
                     held.until = until;
                     let mut outcome = Outcome::of(Event::Renewed { attempt, token, answer: Renewed::Kept });
-                    outcome.granted = Some(token);
+                    // The judge hears whose lease it was, whoever asked.
+                    outcome.granted = Some(held.token);
                     outcome
                 }
                 _ => Outcome::of(Event::Renewed { attempt, token, answer: Renewed::Lost }),

@@ -34,6 +34,8 @@ pub(super) struct Lines<'a> {
     input: &'a [OpenLine],
     /// Rank → place in the input.
     order: Vec<u32>,
+    /// Place in the input → rank.
+    rank_of: Vec<u32>,
     /// Signed minor units, by rank.
     pub(super) minor: Vec<i64>,
     /// The line's own date as a number of business days, by rank.
@@ -197,6 +199,7 @@ impl<'a> Lines<'a> {
             typed,
             minor: scan.minor,
             order: scan.order,
+            rank_of: scan.rank_of,
             voids: scan.voids,
             state: vec![State::Open; count],
             other: vec![0; count],
@@ -217,6 +220,12 @@ impl<'a> Lines<'a> {
     /// Every rank whose line no confirmed match took, in canonical order.
     pub(super) fn left(&self) -> impl Iterator<Item = u32> + '_ {
         (0_u32..).zip(&self.state).filter(|(_, state)| **state != State::Consumed).map(|(rank, _)| rank)
+    }
+
+    /// The same, as the lines were given: by place.
+    pub(super) fn left_as_given(&self) -> impl Iterator<Item = (u32, &'a OpenLine)> + '_ {
+        let left = |(rank, _): &(u32, &OpenLine)| self.state[*rank as usize] != State::Consumed;
+        self.rank_of.iter().copied().zip(self.input).filter(left)
     }
 
     /// Has nothing become of it yet?

@@ -6,7 +6,8 @@ use std::fmt::Write;
 use sha2::{Digest, Sha256};
 
 use super::board::{Board, How, State};
-use super::normalise::{Scratch, TokenKey, each_token, shared_references};
+use super::normalise::{TokenKey, each_token, shared_references};
+use super::text::Scratch;
 use super::{Explanation, Key, Match, MatchStatus, OpenLine, Rule, Side};
 use crate::money::Money;
 use crate::reference::ReferenceKind;

@@ -13,13 +13,12 @@ pub(super) fn fingerprint(seed: u64, bytes: &[u8]) -> u128 {
     let mut y = mix(seed ^ P[2], P[3]);
     let mut blocks = bytes.chunks_exact(16);
     for block in &mut blocks {
-        (x, y) = absorb(x, y, block);
+        (x, y) = absorb(x, y, eight(&block[..8]), eight(&block[8..]));
     }
     let rest = blocks.remainder();
     if !rest.is_empty() {
-        let mut last = [0; 16];
-        last[..rest.len()].copy_from_slice(rest);
-        (x, y) = absorb(x, y, &last);
+        let (a, b) = padded(rest);
+        (x, y) = absorb(x, y, a, b);
     }
     let length = bytes.len() as u64;
     let high = mix(x ^ length, y ^ P[4]);
@@ -27,13 +26,34 @@ pub(super) fn fingerprint(seed: u64, bytes: &[u8]) -> u128 {
     (u128::from(high) << 64) | u128::from(low)
 }
 
-/// One block of sixteen bytes into both lanes.
-fn absorb(x: u64, y: u64, block: &[u8]) -> (u64, u64) {
-    let (mut a, mut b) = ([0; 8], [0; 8]);
-    a.copy_from_slice(&block[..8]);
-    b.copy_from_slice(&block[8..16]);
-    let (a, b) = (u64::from_le_bytes(a), u64::from_le_bytes(b));
+/// One block of sixteen bytes, as two numbers, into both lanes.
+fn absorb(x: u64, y: u64, a: u64, b: u64) -> (u64, u64) {
     (mix(a ^ x ^ P[1], b ^ P[4]) ^ y.rotate_left(23), mix(b ^ y ^ P[3], a ^ P[2]) ^ x.rotate_left(41))
+}
+
+/// The two numbers of a block of one to fifteen bytes and zeros. Read as two that overlap, of which the second is
+/// shifted: no copy of so many bytes.
+fn padded(rest: &[u8]) -> (u64, u64) {
+    let count = rest.len();
+    match count {
+        9.. => (eight(&rest[..8]), eight(&rest[count - 8..]) >> (8 * (16 - count))),
+        8 => (eight(rest), 0),
+        4.. => {
+            let last = u64::from(four(&rest[count - 4..])) >> (8 * (8 - count));
+            (u64::from(four(&rest[..4])) | last << 32, 0)
+        }
+        _ => (rest.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)), 0),
+    }
+}
+
+/// Of eight bytes, the first the least.
+fn eight(bytes: &[u8]) -> u64 {
+    bytes.try_into().map_or(0, u64::from_le_bytes)
+}
+
+/// Of four bytes, the first the least.
+fn four(bytes: &[u8]) -> u32 {
+    bytes.try_into().map_or(0, u32::from_le_bytes)
 }
 
 /// Both halves of the product, folded: every bit of either factor reaches every bit of the result.
@@ -57,6 +77,16 @@ mod tests {
             kept.insert(fingerprint(0, format!("E0041696820261110{number:010}ABCDEF").as_bytes()) >> 64);
         }
         assert_eq!(kept.len(), 400_000);
+    }
+
+    #[test]
+    fn a_last_block_is_as_if_zeros_followed_it() {
+        for count in 1..16 {
+            let rest: Vec<u8> = (1..=count).map(|n| n * 16 + 5).collect();
+            let mut block = [0; 16];
+            block[..rest.len()].copy_from_slice(&rest);
+            assert_eq!(padded(&rest), (eight(&block[..8]), eight(&block[8..])), "{count}");
+        }
     }
 
     #[test]

@@ -11,6 +11,8 @@ use crate::calendar::Calendar;
 pub(super) struct Scan {
     /// Rank → place in the input.
     pub(super) order: Vec<u32>,
+    /// Place in the input → rank.
+    pub(super) rank_of: Vec<u32>,
     /// Signed minor units, by rank.
     pub(super) minor: Vec<i64>,
     /// Dates, by place.
@@ -69,7 +71,7 @@ impl Scan {
             *place = rank_of[*place as usize];
         }
         voids.sort_unstable();
-        Self { order, minor: keys.iter().map(|key| amount_of(*key)).collect(), dates, typed, voids }
+        Self { order, rank_of, minor: keys.iter().map(|key| amount_of(*key)).collect(), dates, typed, voids }
     }
 }
 

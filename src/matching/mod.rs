@@ -15,6 +15,7 @@ mod residue;
 mod reversal;
 mod rules;
 mod strong;
+mod text;
 mod ties;
 mod token;
 mod window;

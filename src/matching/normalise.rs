@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::OpenLine;
 use super::fingerprint::fingerprint;
-use super::words;
+use super::text::{self, EXACT_LENGTH, Scratch};
 use crate::reference::{Reference, ReferenceKind};
 
 /// A reference of a line: 88 bits of its value's fingerprint, 1 of direction, 1 for [`ReferenceKey::is_exact`], 5 of
@@ -43,12 +43,6 @@ const EXACT: u32 = 38;
 const DIRECTION: u32 = 39;
 const VALUE: u32 = 40;
 const WORD: u32 = 127;
-
-/// From how many characters an untyped value can name a payment by itself.
-const EXACT_LENGTH: usize = 6;
-
-/// From how many characters a token says anything.
-const TOKEN_LENGTH: usize = 4;
 
 // === impl ReferenceKey ===
 
@@ -237,17 +231,7 @@ pub(super) fn shared_token(bank: &OpenLine, book: &OpenLine, scratch: &mut Scrat
 
 /// Does a word of the line's text or type name a fee?
 pub(super) fn names_a_fee(line: &OpenLine, scratch: &mut Scratch) -> bool {
-    [Some(&line.description), line.code.as_ref()].into_iter().flatten().any(|text| {
-        fold(text, &mut scratch.folded);
-        scratch.folded.split([' ', '-']).any(words::is_fee)
-    })
-}
-
-/// Buffers that are used again for each line.
-#[derive(Debug, Default)]
-pub(super) struct Scratch {
-    folded: String,
-    joined: String,
+    [Some(&line.description), line.code.as_ref()].into_iter().flatten().any(|text| text::names_a_fee(text, scratch))
 }
 
 /// Can a value of this kind name one payment, and not a batch or an agreement?
@@ -276,166 +260,23 @@ fn is_exact(normal: &str) -> bool {
         && (normal.len() >= 4 * EXACT_LENGTH || normal.chars().count() >= EXACT_LENGTH)
 }
 
+fn text_tokens(text: &str, minor: i64, scratch: &mut Scratch, visit: &mut impl FnMut(&Token<'_>)) {
+    text::tokens(text, minor, scratch, &mut |text, is_word| {
+        visit(&Token { key: token_key(0, text, is_word), name: "token", text });
+    });
+}
+
 fn token_key(space: u64, text: &str, is_word: bool) -> u128 {
     let value = fingerprint(space, text.as_bytes()) >> VALUE << VALUE;
     (value & !(1 << WORD)) | (u128::from(is_word) << WORD)
-}
-
-/// The tokens of a text. A chunk between spaces that has a digit is a token as a whole, with its punctuation dropped
-/// (`12.345.678/0001-90`, `INV-2024-001`); so are its parts, and a run of six digits or more within it (`NF900619`).
-fn text_tokens(text: &str, minor: i64, scratch: &mut Scratch, visit: &mut impl FnMut(&Token<'_>)) {
-    let Scratch { folded, joined } = scratch;
-    fold(text, folded);
-    let mut offer = |text: &str| {
-        if let Some(is_word) = informative(text, minor) {
-            let text = if is_word { text } else { number_without_zeros(text) };
-            visit(&Token { key: token_key(0, text, is_word), name: "token", text });
-        }
-    };
-    for chunk in folded.split(' ').map(|chunk| chunk.trim_matches('-')).filter(|chunk| !chunk.is_empty()) {
-        if !chunk.contains('-') {
-            offer(chunk);
-            offer_digit_runs(chunk, &mut offer);
-            continue;
-        }
-        if chunk.bytes().any(|byte| byte.is_ascii_digit()) {
-            joined.clear();
-            joined.extend(chunk.chars().filter(|c| *c != '-'));
-            offer(joined);
-        }
-        for part in chunk.split('-') {
-            offer(part);
-            offer_digit_runs(part, &mut offer);
-        }
-    }
-}
-
-/// Runs of six digits or more in a chunk of letters and digits. Long chunks are ids of machines, whose runs are minutes
-/// and bank numbers.
-fn offer_digit_runs(chunk: &str, offer: &mut impl FnMut(&str)) {
-    if chunk.len() > 15 || chunk.bytes().all(|byte| byte.is_ascii_digit()) {
-        return;
-    }
-    for run in chunk.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() >= EXACT_LENGTH) {
-        offer(run);
-    }
-}
-
-/// Upper case, accents dropped, a run of white space one space, a run of other characters than letters and digits one
-/// hyphen.
-fn fold(text: &str, out: &mut String) {
-    out.clear();
-    let mut gap = None;
-    if text.is_ascii() {
-        for byte in text.bytes() {
-            fold_char(char::from(byte.to_ascii_uppercase()), &mut gap, out);
-        }
-    } else {
-        use unicode_normalization::UnicodeNormalization;
-        use unicode_normalization::char::is_combining_mark;
-        for c in text.nfd().filter(|c| !is_combining_mark(*c)).flat_map(char::to_uppercase) {
-            fold_char(c, &mut gap, out);
-        }
-    }
-}
-
-/// `gap` is what stands between the last letter or digit and the next, if anything.
-fn fold_char(c: char, gap: &mut Option<char>, out: &mut String) {
-    if c.is_alphanumeric() {
-        if let Some(gap) = gap.take().filter(|_| !out.is_empty()) {
-            out.push(gap);
-        }
-        out.push(c);
-    } else if c.is_whitespace() {
-        // A space says more than the punctuation beside it.
-        *gap = Some(' ');
-    } else {
-        gap.get_or_insert('-');
-    }
-}
-
-/// Says a token something about which payment a line is? If so: is it a word, without a digit?
-///
-/// Not: what is short; common words; years and dates, which every line of the day has; the line's own amount, which is
-/// compared already.
-fn informative(token: &str, minor: i64) -> Option<bool> {
-    if token.len() < TOKEN_LENGTH {
-        return None;
-    }
-    let digits = token.bytes().filter(u8::is_ascii_digit).count();
-    if digits == 0 {
-        return (token.chars().count() >= TOKEN_LENGTH && !words::is_uninformative(token)).then_some(true);
-    }
-    if digits < token.len() {
-        // `PARC01`, `JAN2026`, `10H30`: not enough digits, or a common word with a number stuck to it.
-        let letters = token.trim_end_matches(|c: char| c.is_ascii_digit());
-        let common = letters.len() < token.len()
-            && (words::is_uninformative(letters) || letters.len() <= 3 && is_year(&token[letters.len()..]));
-        return (digits >= 3 && !common).then_some(false);
-    }
-    let number = number_without_zeros(token);
-    let says_amount = number.parse::<u64>().is_ok_and(|value| {
-        let magnitude = minor.unsigned_abs();
-        value == magnitude || value == magnitude / 100
-    });
-    (number.len() >= TOKEN_LENGTH && !is_year(token) && !is_date(token) && !says_amount).then_some(false)
-}
-
-fn number_without_zeros(token: &str) -> &str {
-    if token.bytes().all(|byte| byte.is_ascii_digit()) { token.trim_start_matches('0') } else { token }
-}
-
-fn is_year(token: &str) -> bool {
-    token.len() == 4 && matches!(&token[..2], "19" | "20")
-}
-
-/// `DDMMYYYY`, `YYYYMMDD`, `MMDDYYYY`, `DDMMYY`, `YYMMDD`, of the years that statements are of.
-fn is_date(digits: &str) -> bool {
-    let within = |from: usize, length: usize, low: u32, high: u32| {
-        digits.get(from..from + length).and_then(|part| part.parse().ok()).is_some_and(|n| (low..=high).contains(&n))
-    };
-    let day = |at| within(at, 2, 1, 31);
-    let month = |at| within(at, 2, 1, 12);
-    match digits.len() {
-        8 => {
-            (within(4, 4, 1990, 2059) && (day(0) && month(2) || month(0) && day(2)))
-                || (within(0, 4, 1990, 2059) && month(4) && day(6))
-        }
-        6 => day(0) && month(2) && within(4, 2, 20, 39) || within(0, 2, 20, 39) && month(2) && day(4),
-        _ => false,
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn tokens(text: &str, minor: i64) -> Vec<String> {
-        let mut found = Vec::new();
-        text_tokens(text, minor, &mut Scratch::default(), &mut |token| found.push(token.text.to_owned()));
-        found
-    }
-
     fn reference(kind: ReferenceKind, text: &str) -> Reference {
         Reference::new(kind, text).unwrap()
-    }
-
-    #[test]
-    fn a_chunk_with_digits_is_one_token_and_so_are_its_parts() {
-        assert_eq!(
-            tokens("INV-2024/0017", 1),
-            ["INV20240017", "0017"].map(|t| t.trim_start_matches('0')).to_vec()[..1]
-        );
-        assert_eq!(tokens("CNPJ 12.345.678/0001-90", 1), ["CNPJ", "12345678000190"]);
-        assert_eq!(tokens("ref. NF900619, Açúcar", 1), ["NF900619", "900619", "ACUCAR"]);
-        assert_eq!(tokens("000900619", 1), ["900619"]);
-    }
-
-    #[test]
-    fn common_words_dates_years_and_the_lines_own_amount_are_no_tokens() {
-        assert!(tokens("PIX recebido 15/05/2026 de João Silva LTDA, maio 2026 20260515 150526 JAN2026", 1).is_empty());
-        assert!(tokens("valor 1500,00 150000 R$ 1.500,00", -150_000).is_empty());
-        assert_eq!(tokens("1500", 99), ["1500"]);
     }
 
     #[test]

@@ -8,7 +8,8 @@
 use super::board::{Board, State, ordered, pack, unpack};
 use super::explain::{label, match_id};
 use super::near::{Apart, Miss, Misses, duplicates};
-use super::normalise::{Scratch, conflict, names_a_fee, shared_references, shared_token};
+use super::normalise::{conflict, names_a_fee, shared_references, shared_token};
+use super::text::Scratch;
 use super::window::{WindowKey, left};
 use super::{BreakClass, Nearest, OpenLine, Residue, Rule, Side};
 use crate::money::{Money, Total};

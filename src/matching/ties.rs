@@ -120,26 +120,21 @@ fn resolve_blocks(board: &mut Board<'_>, rule: Rule, mut edges: Vec<Edge>) {
     edges.sort_unstable();
     edges.dedup_by_key(|edge| (edge.bank, edge.book));
     edges.retain(|edge| board.allowed(edge.bank, edge.book, 0));
-    let mut banks: Vec<u32> = edges.iter().map(|edge| edge.bank).collect();
-    banks.dedup();
-    let mut books: Vec<u32> = edges.iter().map(|edge| edge.book).collect();
-    books.sort_unstable();
-    books.dedup();
-    let mut forest = Forest::new(banks.len() + books.len());
-    let place = |lines: &[u32], line: u32| lines.binary_search(&line).unwrap_or(0);
+    // A node for each rank of either side, of which most stay alone: no search for the few.
+    let banks = board.bank.len();
+    let mut forest = Forest::new(banks + board.book.len());
     for edge in &edges {
-        forest.join(place(&banks, edge.bank), banks.len() + place(&books, edge.book));
+        forest.join(edge.bank, banks + edge.book);
     }
     // Stable: within a block the edges stay in the order of bank, then book.
-    let mut rooted: Vec<(usize, Edge)> =
-        edges.into_iter().map(|edge| (forest.root(place(&banks, edge.bank)), edge)).collect();
+    let mut rooted: Vec<(u32, Edge)> = edges.into_iter().map(|edge| (forest.root(edge.bank), edge)).collect();
     rooted.sort_by_key(|(root, _)| *root);
     for block in rooted.chunk_by(|a, b| a.0 == b.0) {
         resolve_block(board, rule, block);
     }
 }
 
-fn resolve_block(board: &mut Board<'_>, rule: Rule, block: &[(usize, Edge)]) {
+fn resolve_block(board: &mut Board<'_>, rule: Rule, block: &[(u32, Edge)]) {
     if let [(_, edge)] = block {
         return single(board, rule, *edge);
     }
@@ -202,27 +197,32 @@ fn equal(a: &OpenLine, b: &OpenLine) -> bool {
 
 /// Union-find. The root of a set is its least member, so that sets come in canonical order.
 struct Forest {
-    parent: Vec<usize>,
+    parent: Vec<u32>,
 }
 
 // === impl Forest ===
 
 impl Forest {
-    fn new(count: usize) -> Self {
+    fn new(count: u32) -> Self {
         Self { parent: (0..count).collect() }
     }
 
-    fn root(&mut self, node: usize) -> usize {
+    fn root(&mut self, node: u32) -> u32 {
         let mut at = node;
-        while self.parent[at] != at {
-            self.parent[at] = self.parent[self.parent[at]];
-            at = self.parent[at];
+        while self.of(at) != at {
+            let above = self.of(self.of(at));
+            self.parent[at as usize] = above;
+            at = above;
         }
         at
     }
 
-    fn join(&mut self, a: usize, b: usize) {
+    fn join(&mut self, a: u32, b: u32) {
         let (a, b) = (self.root(a), self.root(b));
-        self.parent[a.max(b)] = a.min(b);
+        self.parent[a.max(b) as usize] = a.min(b);
+    }
+
+    fn of(&self, node: u32) -> u32 {
+        self.parent[node as usize]
     }
 }

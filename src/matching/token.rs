@@ -5,7 +5,8 @@
 //! customer's name could tie them.
 
 use super::board::{Board, State, pack};
-use super::normalise::{Scratch, TokenKey, each_token};
+use super::normalise::{TokenKey, each_token};
+use super::text::Scratch;
 use super::ties::{Edges, Evidence};
 use super::window::{self, WindowKey};
 use super::{Rule, Side};
@@ -28,12 +29,15 @@ pub(super) fn rare_words(board: &mut Board<'_>) {
 
 /// The tokens of every line that is left, sorted.
 fn collect(board: &mut Board<'_>) {
-    let mut tokens = Vec::new();
+    // Two of a line are usual.
+    let left = |side| board.side(side).left().count();
+    let mut tokens = Vec::with_capacity(2 * (left(Side::Bank) + left(Side::Book)));
     let mut scratch = Scratch::default();
     for side in [Side::Bank, Side::Book] {
         let lines = board.side(side);
-        for rank in lines.left() {
-            each_token(lines.line(rank), &mut scratch, |token| tokens.push(TokenKey::new(token, pack(side, rank))));
+        // As they lie in memory, and not in canonical order: the keys are sorted anyway.
+        for (rank, line) in lines.left_as_given() {
+            each_token(line, &mut scratch, |token| tokens.push(TokenKey::new(token, pack(side, rank))));
         }
     }
     tokens.sort_unstable();

@@ -80,6 +80,17 @@ pub(super) fn offer(
     edges: &mut Edges,
     overflow: &mut Vec<Overflow>,
 ) {
+    if let [one, other] = *keys {
+        // By far the commonest: one line on either side.
+        let (bank, book) = if one.line() < other.line() { (one, other) } else { (other, one) };
+        if let ((Side::Bank, bank), (Side::Book, book)) = (unpack(bank.line()), unpack(book.line()))
+            && one.amount() == other.amount()
+            && board.in_window(bank, book)
+        {
+            edges.push(bank, book, evidence);
+        }
+        return;
+    }
     keys.sort_unstable();
     let (mut bank, mut book) = (Vec::new(), Vec::new());
     for run in keys.chunk_by(|a, b| a.amount() == b.amount()).filter(|run| run.len() > 1) {

@@ -479,25 +479,51 @@ const FEES: &[&str] = &[
     "TARIFAS",
 ];
 
-/// For each first letter, the lengths of the uninformative words: most words need no search.
-const LENGTHS: [u32; 26] = lengths(UNINFORMATIVE);
+/// Where a word stands in the list, by [`slot`] and then the next free place; zero is none. Asked for every word of every
+/// text, so that it is a look and a comparison.
+const INDEX: [u16; SLOTS] = index();
+const SLOTS: usize = 2048;
+
+/// The shortest uninformative word: what is shorter is no token at all.
+const SHORTEST: usize = 4;
 
 /// Is this folded word too common to say which payment is meant?
 pub(super) fn is_uninformative(word: &str) -> bool {
-    let letter = word.bytes().next().map_or(usize::MAX, |first| usize::from(first.wrapping_sub(b'A')));
-    LENGTHS.get(letter).is_some_and(|lengths| word.len() < 32 && lengths >> word.len() & 1 == 1)
-        && UNINFORMATIVE.binary_search(&word).is_ok()
+    let bytes = word.as_bytes();
+    if bytes.len() < SHORTEST {
+        return false;
+    }
+    let mut at = slot(bytes);
+    while let Some(listed) = usize::from(INDEX[at]).checked_sub(1) {
+        if UNINFORMATIVE[listed] == word {
+            return true;
+        }
+        at = (at + 1) % SLOTS;
+    }
+    false
 }
 
-const fn lengths(words: &[&str]) -> [u32; 26] {
-    let mut lengths = [0; 26];
-    let mut at = 0;
-    while at < words.len() {
-        let word = words[at].as_bytes();
-        lengths[(word[0] - b'A') as usize] |= 1 << word.len();
-        at += 1;
+const fn index() -> [u16; SLOTS] {
+    let mut index = [0; SLOTS];
+    let mut number = 0_u16;
+    while (number as usize) < UNINFORMATIVE.len() {
+        let mut at = slot(UNINFORMATIVE[number as usize].as_bytes());
+        while index[at] != 0 {
+            at = (at + 1) % SLOTS;
+        }
+        number += 1;
+        index[at] = number;
     }
-    lengths
+    index
+}
+
+/// By its first and last four bytes and its length.
+const fn slot(word: &[u8]) -> usize {
+    let n = word.len();
+    let first = u32::from_le_bytes([word[0], word[1], word[2], word[3]]) as u64;
+    let last = u32::from_le_bytes([word[n - 4], word[n - 3], word[n - 2], word[n - 1]]) as u64;
+    let mixed = (first | last << 32).wrapping_add(n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 53) as usize
 }
 
 /// Does this folded word name a fee, interest or a tax that the bank took?

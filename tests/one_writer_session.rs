@@ -313,6 +313,15 @@ async fn a_commit_that_a_deferred_constraint_refuses_is_not_tried_for_ever() {
 }
 
 #[tokio::test]
+async fn a_term_is_entered_whatever_its_owner_is_called() {
+    let database = database().await;
+    let term = lead(&database, 1, r"it's \ '); COMMIT; -- é").await;
+    let written = fence(&database, &term).record(async |transaction| say(transaction, "one").await).await;
+    written.expect("written");
+    assert_eq!(kept(&database).await, ["one"]);
+}
+
+#[tokio::test]
 async fn a_transaction_that_was_ended_by_hand_cannot_write_on() {
     let database = database().await;
     let term = lead(&database, 1, "a").await;
@@ -343,8 +352,8 @@ async fn work_that_is_told_to_stop_closes_its_session_and_keeps_nothing() {
     assert!(matches!(stopped, Err(WriteError::Stopped)), "{stopped:?}");
     let later = fence.write(&step("one"), async |transaction| say(transaction, "one").await).await;
     assert!(matches!(later, Err(WriteError::Stopped)), "{later:?}");
-    // The server notices the closed socket by itself, within its two-second look; nobody has to evict.
-    let next = store(&database).install(&lease(), token(2), &owner("b"), Duration::from_secs(10)).await;
+    // The server's side ended with it, and not only at its next two-second look: nobody has to wait or evict.
+    let next = store(&database).install(&lease(), token(2), &owner("b"), BOUND).await;
     assert!(matches!(next, Ok(Installation::Installed(_))), "{next:?}");
     assert_eq!(kept(&database).await, [""; 0]);
 }

@@ -18,8 +18,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::Executor;
 use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Executor, Row};
 use tokio_util::sync::CancellationToken;
 
 use super::checkpoint::{Checkpoint, Done};
@@ -43,6 +43,8 @@ pub struct Fence {
 struct Session {
     sql: PgConnection,
     throwaway: bool,
+    /// Are the statements with which a transaction begins and ends prepared?
+    prepared: bool,
 }
 
 /// A transaction that entered its term. Had from [`Fence::write`] and [`Fence::record`] alone, which end it.
@@ -126,6 +128,8 @@ impl Fence {
     const FATE_ASKED: u32 = 100;
     const FATE_ASKED_AT_THE_END: u32 = 10;
     const FATE_EVERY: Duration = Duration::from_millis(100);
+    /// How long the end of a closed session may take on the way out.
+    const HURRY: Duration = Duration::from_millis(500);
 
     /// A way to write under a term, until `stop` is cancelled. Nothing is opened yet.
     pub fn new(term: Arc<Term>, connector: Connector, stop: CancellationToken) -> Self {
@@ -242,7 +246,12 @@ impl Fence {
             Failure::Sql(error) => error,
             Failure::Step(step) => {
                 return match step.downcast::<WriteError>() {
-                    Ok(ours) => *ours,
+                    Ok(ours) => {
+                        let backend = transaction.backend;
+                        drop(transaction);
+                        self.end_backend(backend).await;
+                        *ours
+                    }
                     Err(step) => {
                         let whole = patient(transaction.session.sql.execute("ROLLBACK")).await.is_ok();
                         self.session = whole.then_some(transaction.session);
@@ -258,6 +267,22 @@ impl Fence {
             Meaning::Passing => WriteError::Transient(told(&error)),
             Meaning::Duplicate | Meaning::Refused => WriteError::Refused(error),
             Meaning::Bug => WriteError::Bug(told(&error)),
+        }
+    }
+
+    /// Ends the server's side of a session that was closed in the middle of a statement. By itself the server notices
+    /// within two seconds, and as long the lease's lock would keep a successor waiting. A hurry, and no promise: whoever
+    /// installs a term evicts what is in its way.
+    async fn end_backend(&self, backend: i32) {
+        let end = async {
+            let mut session = Session::open(&self.connector).await.map_err(|error| error.to_string())?;
+            let asked = sqlx::query!("SELECT pg_terminate_backend($1)", backend).fetch_one(&mut session.sql).await;
+            asked.map_err(|error| told(&error))
+        };
+        match tokio::time::timeout(Self::HURRY, end).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::debug!(error, "the closed session is left for the server to notice"),
+            Err(_) => tracing::debug!("the closed session is left for the server to notice"),
         }
     }
 
@@ -299,24 +324,22 @@ impl Fence {
         checkpoint: Option<&Checkpoint>,
     ) -> Result<Fate, WriteError> {
         let id = transaction.id.clone();
-        let lost = match patient(transaction.session.sql.execute("COMMIT")).await {
-            Ok(_) => match patient(look(&mut transaction.session.sql, &id, checkpoint, "")).await {
-                Ok(Some(Fate::Committed)) => {
-                    let held = match checkpoint {
-                        Some(checkpoint) => transaction.hold(&format!("{}:committed", checkpoint.key.step)).await,
-                        None => Ok(()),
-                    };
-                    self.session = held.is_ok().then_some(transaction.session);
-                    return Ok(Fate::Committed);
-                }
-                Ok(_) => {
-                    return Err(WriteError::Bug(
-                        "the work swallowed an error: its transaction was aborted, and its commit rolled back"
-                            .to_owned(),
-                    ));
-                }
-                Err(error) => told(&error),
-            },
+        let lost = match patient(end(&mut transaction.session.sql, &id, checkpoint)).await {
+            Ok(Ok(Some(Fate::Committed))) => {
+                let held = match checkpoint {
+                    Some(checkpoint) => transaction.hold(&format!("{}:committed", checkpoint.key.step)).await,
+                    None => Ok(()),
+                };
+                self.session = held.is_ok().then_some(transaction.session);
+                return Ok(Fate::Committed);
+            }
+            Ok(Ok(_)) => {
+                return Err(WriteError::Bug(
+                    "the work swallowed an error: its transaction was aborted, and its commit rolled back".to_owned(),
+                ));
+            }
+            // The commit was answered, the question after it was not.
+            Ok(Err(error)) => told(&error),
             // A commit without an answer. With one it is a refusal, of a deferred constraint say, and nothing was kept.
             Err(error) if meaning(&error) == Meaning::SessionLost => told(&error),
             Err(error) => return Err(self.failed(transaction, error.into()).await),
@@ -376,6 +399,39 @@ impl Fence {
     }
 }
 
+/// Commits, and asks what became of the transaction: the inner result is the answer to that. A transaction without a
+/// checkpoint is asked about in the same message.
+async fn end(
+    sql: &mut PgConnection,
+    id: &str,
+    checkpoint: Option<&Checkpoint>,
+) -> Result<Result<Option<Fate>, sqlx::Error>, sqlx::Error> {
+    if checkpoint.is_some() {
+        sql.execute("COMMIT").await?;
+        return Ok(look(sql, id, checkpoint, "").await);
+    }
+    // The id is digits, as Postgres gave it.
+    let message = format!("COMMIT; EXECUTE became('{id}')");
+    match sqlx::raw_sql(AssertSqlSafe(message)).fetch_one(&mut *sql).await {
+        Ok(row) => Ok(row.try_get::<Option<String>, _>(0).map(|status| fate_by(status.as_deref(), ""))),
+        Err(error) if meaning(&error) == Meaning::SessionLost => Err(error),
+        // The error of the commit, or of the question after it: the transaction itself tells which.
+        Err(error) => match look(sql, id, None, "").await {
+            Ok(Some(Fate::NotCommitted { .. })) => Err(error),
+            looked => Ok(looked),
+        },
+    }
+}
+
+/// What `pg_xact_status` says of a transaction without a checkpoint.
+fn fate_by(status: Option<&str>, lost: &str) -> Option<Fate> {
+    match status {
+        Some("in progress") => None,
+        Some("committed") => Some(Fate::Committed),
+        _ => Some(Fate::NotCommitted { done: None, lost: lost.to_owned() }),
+    }
+}
+
 /// What became of a transaction, as Postgres knows it now; `None` while it is under way.
 async fn look(
     sql: &mut PgConnection,
@@ -399,9 +455,8 @@ async fn look(
         Err(error) => return Err(error),
     };
     match (&*status, checkpoint) {
+        (status, None) => Ok(fate_by(Some(status), lost)),
         ("in progress", _) => Ok(None),
-        ("committed", None) => Ok(Some(Fate::Committed)),
-        (_, None) => Ok(Some(Fate::NotCommitted { done: None, lost: lost.to_owned() })),
         // Looked at again, now that it has ended: a checkpoint that is not there after that will never be.
         (_, Some(checkpoint)) => Ok(Some(match checkpoint.key.find(sql).await? {
             Some(done) if done.transaction == id => Fate::Committed,
@@ -430,22 +485,38 @@ impl Session {
         )
         .await
         .unwrap_or(false);
-        Ok(Self { sql, throwaway })
+        Ok(Self { sql, throwaway, prepared: false })
     }
 
-    /// Begins and enters; the transaction's id and the server process that runs it.
+    /// Begins and enters; the transaction's id and the server process that runs it. One exchange: the server runs both
+    /// statements of the message, and gives up the second where the first fails.
     async fn begin(&mut self, term: &Term) -> Result<(String, i32), sqlx::Error> {
+        if !self.prepared {
+            self.prepare(term).await?;
+            self.prepared = true;
+        }
         // Not READ WRITE: a database whose default was set to read-only by its administrator is not written.
-        self.sql.execute("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
-        let entered = sqlx::query!(
-            r#"SELECT counterfoil.enter_term($1, $2, $3)::text AS "id!", pg_backend_pid() AS "backend!""#,
+        let message = "BEGIN ISOLATION LEVEL READ COMMITTED; EXECUTE entering";
+        let row = sqlx::raw_sql(message).fetch_one(&mut self.sql).await?;
+        Ok((row.try_get(0)?, row.try_get(1)?))
+    }
+
+    /// Prepares what is sent at each end of a transaction, once: messages of two statements can carry no parameters of
+    /// their own. The session is the term's, so its names can stand in the statement; Postgres itself quotes them.
+    async fn prepare(&mut self, term: &Term) -> Result<(), sqlx::Error> {
+        let statements = sqlx::query_scalar!(
+            r#"SELECT format(
+                   'PREPARE entering AS SELECT counterfoil.enter_term(%L, %L, %L)::text, pg_backend_pid();
+                    PREPARE became (xid8) AS SELECT pg_xact_status($1)',
+                   $1::text, $2::bigint, $3::text) AS "statements!""#,
             term.lease().as_str(),
             stored(term.token()),
             term.owner().as_str()
         )
         .fetch_one(&mut self.sql)
         .await?;
-        Ok((entered.id, entered.backend))
+        sqlx::raw_sql(AssertSqlSafe(statements)).execute(&mut self.sql).await?;
+        Ok(())
     }
 }
 

@@ -81,7 +81,7 @@ async fn wire(mut client: TcpStream, mut server: TcpStream, cuts: Arc<AtomicU8>,
             read = client.read(&mut up) => {
                 let _ = thaw.wait_for(|frozen| !frozen).await;
                 let Ok(read @ 1..) = read else { return };
-                let commit = up[..read].windows(7).any(|word| word == b"COMMIT\0");
+                let commit = up[..read].windows(7).any(|word| matches!(word, b"COMMIT\0" | b"COMMIT;"));
                 let cut = if commit { cuts.swap(Cut::Never as u8, Ordering::SeqCst) } else { Cut::Never as u8 };
                 if cut == Cut::BeforeTheCommit as u8 {
                     return;

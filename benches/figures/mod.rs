@@ -2,6 +2,7 @@
 //! `docs/performance.md`. Rows go to standard output, progress to standard error.
 
 #![expect(clippy::print_stdout, reason = "what was measured is this program's outcome")]
+#![expect(dead_code, reason = "each bench uses its part of it")]
 
 use std::time::Duration;
 
@@ -21,13 +22,47 @@ pub(crate) fn repetitions(variable: &str, usual: usize) -> usize {
 }
 
 /// One row of the table: what, beside what, the figure, the goal, and whether it is met.
-pub(crate) fn row(what: &str, reference: &str, figure: &str, goal: &str, met: bool) {
-    println!("| {what} | {reference} | {figure} | {goal} | {} |", if met { "met" } else { "**missed**" });
+pub(crate) fn row(what: &str, reference: &str, figure: &str, goal: &str, verdict: Verdict) {
+    let verdict = match verdict {
+        Verdict::Missed(0, _) => "met".to_owned(),
+        Verdict::Missed(missed, of) if missed < of => format!("**missed** in {missed} of {of}"),
+        Verdict::Missed(..) => "**missed**".to_owned(),
+        Verdict::NoGoal => "—".to_owned(),
+    };
+    println!("| {what} | {reference} | {figure} | {goal} | {verdict} |");
+}
+
+/// Whether a goal is met. One round that missed it is enough for a miss.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Verdict {
+    /// So many rounds of so many missed it.
+    Missed(usize, usize),
+    /// There is none: the figure is only told.
+    NoGoal,
+}
+
+impl From<bool> for Verdict {
+    /// Of one round: is it met?
+    fn from(met: bool) -> Self {
+        Self::Missed(usize::from(!met), 1)
+    }
 }
 
 /// `1.234 ms`.
 pub(crate) fn millis(time: Duration) -> String {
     format!("{}.{:03} ms", time.as_millis(), time.subsec_micros() % 1000)
+}
+
+/// `+0.254 ms`, of nanoseconds.
+pub(crate) fn signed_millis(nanos: i64) -> String {
+    format!("{}{}", if nanos < 0 { "−" } else { "+" }, millis(Duration::from_nanos(nanos.unsigned_abs())))
+}
+
+/// The middle one of an odd number of values, the lower middle one of an even number.
+pub(crate) fn middle<T: Ord + Copy + Default>(values: &[T]) -> T {
+    let mut values = values.to_vec();
+    values.sort_unstable();
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or_default()
 }
 
 /// `1.04`: how many times `reference` a time is, rounded up so that no goal is met by rounding.

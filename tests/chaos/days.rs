@@ -89,7 +89,7 @@ impl Days {
         let mut closing = "account,date,currency,closing\n".to_owned();
         for (at, account) in ACCOUNTS.into_iter().enumerate() {
             let currency = if account == "gamma" { "EUR" } else { "BRL" };
-            let movements: Vec<Movement> = (0..self.dice.between(8, 30)).map(|_| self.movement()).collect();
+            let movements: Vec<Movement> = (0..self.dice.between(40, 160)).map(|_| self.movement()).collect();
             let before = self.bank[at];
             self.bank[at] += movements.iter().map(|movement| movement.minor).sum::<i64>();
             let (name, text) = if account == "gamma" {

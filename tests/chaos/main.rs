@@ -61,16 +61,15 @@ async fn under_any_mix_of_faults_each_step_is_committed_once_by_the_term_that_he
             ).1
         } => ended,
     };
-    let said = site.last_words();
     let mut verdict = Verdict::of(&place.database).await;
     verdict.judge_reigns(&seen.reigns(), &weather.log);
-    if let Err(why) = ended {
-        verdict.faults.push(why);
+    match ended {
+        Ok(()) => verdict.faults.extend(agrees(&place, &undisturbed(&done).await).await),
+        Err(why) => verdict.faults.push(why),
     }
-    let outcome = Outcome::read(&place.database, &place.folder.path().join("outbox")).await;
+    let said = site.last_words();
     site.strike().await;
 
-    verdict.faults.extend(outcome.differences(&undisturbed(&done).await));
     eprintln!(
         "chaos: {} business dates, {} steps, {} terms, {} refused writes, {} evictions, {} replicas ended by themselves",
         done.len(),
@@ -84,6 +83,20 @@ async fn under_any_mix_of_faults_each_step_is_committed_once_by_the_term_that_he
     eprintln!("chaos: faults {:?}", weather.counts());
     assert!(verdict.faults.is_empty(), "seed {seed}:\n{}\n\n{said}", verdict.faults.join("\n"));
     assert!(!done.is_empty(), "seed {seed}: nothing was reconciled:\n{said}");
+}
+
+/// What differs from the undisturbed outcome. Reports are published after the commit that completes a date: they are
+/// waited for.
+async fn agrees(place: &Place, undisturbed: &Outcome) -> Vec<String> {
+    let outbox = place.folder.path().join("outbox");
+    let until = SystemClock.now() + CALM;
+    loop {
+        let differences = Outcome::read(&place.database, &outbox).await.differences(undisturbed);
+        if differences.is_empty() || SystemClock.now() > until {
+            return differences;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
 }
 
 /// Delivers and asks for one date after the other, until the time is over; then the last one is waited for.

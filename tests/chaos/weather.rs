@@ -16,7 +16,10 @@ use crate::site::{Place, REPLICAS, Site, TTL_MS, command, follow};
 use crate::watch::Seen;
 
 /// At most so many faults at a time.
-const AT_ONCE: usize = 3;
+const AT_ONCE: usize = 2;
+/// It storms so long, then all is well for a while: what was asked for gets somewhere, and is caught in the middle again.
+const GUST: Duration = Duration::from_secs(4);
+const LULL: Duration = Duration::from_secs(3);
 /// Processes that burn a processor each.
 const HOGS: usize = 4;
 
@@ -134,16 +137,22 @@ impl Weather {
     /// Storms until the time is over, then lets everything heal.
     pub(crate) async fn storm(&mut self, site: &mut Site, place: &Place, seen: &Seen, until: Boot) {
         while SystemClock.now() < until {
-            self.heal(site, place, SystemClock.now()).await;
-            self.supervise(site, place);
-            if self.lasting.len() < AT_ONCE {
-                let fault = self.choose(site, seen);
-                if self.lasting.iter().all(|lasting| lasting.fault.part() != fault.part()) {
-                    self.strike(fault, site, place).await;
+            let gust = SystemClock.now() + GUST;
+            while SystemClock.now() < gust {
+                self.heal(site, place, SystemClock.now()).await;
+                self.supervise(site, place);
+                if self.lasting.len() < AT_ONCE {
+                    let fault = self.choose(site, seen);
+                    if self.lasting.iter().all(|lasting| lasting.fault.part() != fault.part()) {
+                        self.strike(fault, site, place).await;
+                    }
                 }
+                // The storm's own pace; nothing is waited for.
+                tokio::time::sleep(Duration::from_millis(self.dice.between(100, 900))).await;
             }
-            // The storm's own pace; nothing is waited for.
-            tokio::time::sleep(Duration::from_millis(self.dice.between(100, 700))).await;
+            self.heal(site, place, Boot::NEVER).await;
+            self.supervise(site, place);
+            tokio::time::sleep(LULL).await;
         }
         self.heal(site, place, Boot::NEVER).await;
         self.supervise(site, place);

@@ -1,7 +1,7 @@
 # `make demo` shows the product at work; `make test` proves it. Both install what they need (scripts/setup).
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check fmt clippy doc sqlx bench simulate model
+.PHONY: help demo test check fmt clippy doc sqlx bench simulate model mutants
 
 help: ## What there is to make
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -52,3 +52,7 @@ simulate: ## More seeds of the election's simulation (SEEDS=…), or the history
 
 model: ## The election's model at its larger sizes: some minutes, some gigabytes
 	COUNTERFOIL_MODEL=large cargo test --locked --profile simulate --lib -- --nocapture elector::model
+
+mutants: ## Breaks the product on purpose, one way at a time: a check must go red (MUTANTS="no_floor …")
+	@scripts/setup test
+	scripts/mutants $(MUTANTS)

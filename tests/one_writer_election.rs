@@ -272,6 +272,74 @@ async fn s23_work_that_does_not_stop_keeps_the_lease_and_fails_the_process() {
     assert_eq!(connect(&redis).await.get(keys().holder).await.unwrap(), holder);
 }
 
+/// The runtime of everything but the keepers is this test's thread, which computes: the work that nobody should write.
+#[tokio::test]
+async fn s26_heartbeats_go_on_while_every_core_and_the_works_runtime_compute() {
+    let (redis, database) = servers().await;
+    let a = Replica::start("a", &redis.url(), &database.url());
+    let token = a.leads().await;
+    let mut outside = connect(&redis).await;
+    let holder = outside.get(keys().holder).await.unwrap();
+    let (clock, span) = (SystemClock, TIMINGS.ttl * 3);
+    let begin = clock.now();
+    let compute = || {
+        let mut sum = 0_u64;
+        while clock.now().since(begin) < span {
+            sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(1));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(compute);
+        }
+        compute();
+    });
+    assert_eq!(outside.get(keys().holder).await.unwrap(), holder, "without a renewal it would have ended twice");
+    assert_eq!(a.leads().await, token);
+    assert_eq!(judge(&database).await.len(), 1);
+}
+
+/// The limit is the database's: work of this replica, of another, or of a stranger that took every session there is.
+#[tokio::test]
+async fn s27_work_that_has_taken_every_session_of_postgres_leaves_the_lease_alone() {
+    let (redis, database) = servers().await;
+    let a = Replica::start("a", &redis.url(), &database.url());
+    let token = a.leads().await;
+    let mut admin = PgConnection::connect(&database.superuser_url()).await.unwrap();
+    // Its lines of Postgres both stand: the one that elects, and the one that looks.
+    let own =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = $1 AND application_name = 'counterfoil/a/election'";
+    let clock = SystemClock;
+    let begin = clock.now();
+    while sqlx::query_scalar::<_, i64>(own).bind(database.name()).fetch_one(&mut admin).await.unwrap() < 2 {
+        assert!(clock.now().since(begin) < TIMINGS.ttl * 4, "it has not two sessions");
+    }
+    let limit = format!("ALTER DATABASE {} CONNECTION LIMIT 8", database.name());
+    sqlx::raw_sql(sqlx::AssertSqlSafe(limit)).execute(&mut admin).await.unwrap();
+    let mut taken = Vec::new();
+    let refused = loop {
+        match PgConnection::connect(&database.url()).await {
+            Ok(session) => taken.push(session),
+            Err(error) => break error,
+        }
+    };
+    let code = refused.as_database_error().and_then(sqlx::error::DatabaseError::code);
+    assert_eq!(code.as_deref(), Some("53300"), "{refused}");
+    let mut view = a.handle.watch();
+    let begin = clock.now();
+    while clock.now().since(begin) < TIMINGS.ttl * 2 {
+        let now = view.borrow_and_update().clone();
+        assert_eq!((now.standing.role, now.postgres_fault), (Role::Leader, None));
+        tokio::select! {
+            _ = view.changed() => {}
+            () = tokio::time::sleep(Duration::from_millis(20)) => {}
+        }
+    }
+    assert_eq!(a.leads().await, token);
+    drop(taken);
+    assert_eq!(judge(&database).await.len(), 1);
+}
+
 #[tokio::test]
 async fn s28_a_step_without_progress_gives_the_lead_to_another() {
     let (redis, database) = servers().await;
@@ -282,6 +350,24 @@ async fn s28_a_step_without_progress_gives_the_lead_to_another() {
     a.lost(Reason::Stalled).await;
     b.leads().await;
     assert_eq!(judge(&database).await[0].reason.as_deref(), Some("stalled"));
+}
+
+#[tokio::test]
+async fn r4_a_term_that_begins_before_the_work_is_ready_waits_for_it_and_is_not_dropped() {
+    let (redis, database) = servers().await;
+    let a = Replica::with("a", &redis.url(), &database.url(), TIMINGS, Manners::ComesLate);
+    let token = FencingToken::new(a.leads().await).unwrap();
+    let clock = SystemClock;
+    let begin = clock.now();
+    while a.given.lock().unwrap().is_empty() {
+        assert!(clock.now().since(begin) < TIMINGS.ttl * 4, "the term was dropped");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(*a.given.lock().unwrap(), [token]);
+    assert_eq!(judge(&database).await.len(), 1);
+    // And it is told to stop like any other.
+    assert!(a.stop().await.is_clean());
+    assert_eq!(judge(&database).await[0].reason.as_deref(), Some("shutdown"));
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 mod support;
 
+use counterfoil::election::LeaseName;
 use counterfoil::election::term::Installation;
 use sqlx::Connection;
 use sqlx::postgres::PgConnection;
@@ -90,6 +91,25 @@ async fn a_statement_takes_the_lock_again_that_a_savepoint_dropped() {
         .expect("it leads still");
     let blocked = store(&database).install(&lease(), token(2), &owner("b"), BOUND).await.expect("an answer");
     assert_eq!(blocked, Installation::Blocked);
+}
+
+/// The new version's lease has a counter of its own in Redis: it begins anew, or has come further.
+#[tokio::test]
+async fn r2_of_the_two_names_of_a_renamed_lease_postgres_admits_the_one_that_was_there() {
+    let database = database().await;
+    lead(&database, 1, "a").await;
+    let renamed = LeaseName::new("renamed").expect("a name");
+    let mut new = session(&database).await;
+    for number in [1, 2] {
+        let refused = store(&database).install(&renamed, token(number), &owner("b"), BOUND).await.expect("an answer");
+        assert!(matches!(&refused, Installation::Impossible(why) if why.contains("reconciliation")), "{refused:?}");
+        run(&mut new, "BEGIN").await.expect("begun");
+        let enter = format!("SELECT counterfoil.enter_term('renamed', {number}, 'b:1')");
+        assert_eq!(state(run(&mut new, &enter).await), "TF001");
+        run(&mut new, "ROLLBACK").await.expect("rolled back");
+    }
+    run(&mut session(&database).await, &format!("BEGIN; {ENTER_1}; {WRITE}; COMMIT")).await.expect("it leads still");
+    assert_eq!(kept(&database).await, ["stale"]);
 }
 
 #[tokio::test]

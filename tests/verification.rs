@@ -99,3 +99,68 @@ fn the_sizes_of_the_model_are_those_that_its_tests_assert() {
         assert!(model.contains(&format!(", {size},")), "no test asserts {size} states");
     }
 }
+
+/// A patch of `tests/mutants`: a way to break the product, and the check that goes red.
+struct Mutant {
+    name: String,
+    breaks: String,
+    caught_by: String,
+    patch: String,
+}
+
+fn mutants() -> Vec<Mutant> {
+    let paths = fs::read_dir(repository("tests/mutants")).unwrap().map(|entry| entry.unwrap().path());
+    paths
+        .map(|path| {
+            let patch = fs::read_to_string(&path).unwrap();
+            let (breaks, caught_by) = patch.lines().next().unwrap().split_once(". Caught by ").unwrap();
+            let (breaks, caught_by) = (breaks.to_owned(), caught_by.to_owned());
+            Mutant { name: path.file_stem().unwrap().to_string_lossy().into_owned(), breaks, caught_by, patch }
+        })
+        .collect()
+}
+
+/// What a patch's hunks expect to find, as (file, lines).
+fn expected(patch: &str) -> Vec<(&str, String)> {
+    let mut hunks: Vec<(&str, String)> = Vec::new();
+    let mut file = "";
+    for line in patch.lines() {
+        if let Some(path) = line.strip_prefix("--- a/") {
+            file = path;
+        } else if line.starts_with("@@ ") {
+            hunks.push((file, String::new()));
+        } else if line.starts_with("diff ") {
+            file = "";
+        } else if let (Some((_, lines)), Some(kept)) = (hunks.last_mut(), line.strip_prefix([' ', '-']))
+            && !file.is_empty()
+        {
+            lines.push_str(kept);
+            lines.push('\n');
+        }
+    }
+    hunks
+}
+
+#[test]
+fn every_mutant_still_finds_what_it_breaks() {
+    for Mutant { name, patch, .. } in mutants() {
+        let hunks = expected(&patch);
+        assert!(!hunks.is_empty(), "{name} changes nothing");
+        for (file, lines) in hunks {
+            let text = fs::read_to_string(repository(file)).unwrap();
+            assert!(text.contains(&lines), "{name} does not apply to {file} any more; there is no\n{lines}");
+        }
+    }
+}
+
+#[test]
+fn the_table_of_mutants_is_that_of_their_patches() {
+    let page = page();
+    let table = page.split("| mutant | what it breaks | caught by |").nth(1).unwrap().split("\n\n").next().unwrap();
+    let told: BTreeSet<String> = table.lines().skip(2).map(str::to_owned).collect();
+    let expected = mutants()
+        .iter()
+        .map(|mutant| format!("| {} | {} | `{}` |", mutant.name, mutant.breaks, mutant.caught_by))
+        .collect();
+    assert_eq!(told, expected);
+}

@@ -35,6 +35,8 @@ pub(crate) enum Manners {
     Stays,
     /// Stops; but has a step open that shows no progress.
     Stalls,
+    /// Stops; but takes no term before its replica already leads.
+    ComesLate,
 }
 
 pub(crate) struct Replica {
@@ -65,9 +67,13 @@ impl Replica {
         let (keeper, handle, mut tenures) = keeper(settings);
         let mut supervisor = Supervisor::new();
         let given: Arc<Mutex<Vec<FencingToken>>> = Arc::default();
-        let noted = Arc::clone(&given);
+        let (noted, seen) = (Arc::clone(&given), handle.clone());
         supervisor.spawn("work", PATIENCE, |stop| async move {
             let mut kept: Vec<Tenure> = Vec::new();
+            if manners == Manners::ComesLate {
+                let _ = seen.wait_for(|now| now.standing.role == Role::Leader).await;
+                tokio::time::sleep(timings.heartbeat).await; // so late is it
+            }
             loop {
                 tokio::select! {
                     () = stop.cancelled() => return Ok(()),
@@ -75,7 +81,7 @@ impl Replica {
                         let Some(tenure) = tenure else { return Ok(()) };
                         noted.lock().unwrap().push(tenure.term().token());
                         match manners {
-                            Manners::Stops | Manners::Stalls => {
+                            Manners::Stops | Manners::Stalls | Manners::ComesLate => {
                                 let _step = (manners == Manners::Stalls).then(|| tenure.progress().open());
                                 tenure.stop().cancelled().await;
                                 assert!(!tenure.leads(), "trust is gone before the work is told");

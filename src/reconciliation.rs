@@ -17,7 +17,7 @@ use crate::account::{Account, AccountId};
 use crate::book::{BookLine, LedgerBalance, ParsedBook};
 use crate::calendar::Calendar;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::matching::{OpenLine, RuleSet};
+use crate::matching::{OpenLine, RuleSet, Side};
 use crate::proof::{Proof, ProofStatus};
 use crate::report::AccountOutcome;
 use crate::report::digest::{self, Digest};
@@ -357,22 +357,24 @@ fn close(
 ) -> Option<AccountOutcome> {
     let first = chain.ledger.start()?;
     let standing = Standing::start(account, first);
-    let takes = |day| match standing.takes(day, date, standing.date) {
+    let mut left = LeftOut::default();
+    let mut takes = |side, day| match standing.takes(day, date, standing.date) {
         Take::Now { late } => Some(Taking { date, late }),
-        Take::Later | Take::BeforeStart => None,
+        Take::BeforeStart => left.before(side),
+        Take::Later => left.later(side),
     };
     let mut bank = Vec::new();
     for (at, accepted) in &chain.accepted {
         let entry = &files.statements[*at];
         bank.extend(accepted.new.iter().filter_map(|new| {
-            let taking = takes(new.ledger_day)?;
+            let taking = takes(Side::Bank, new.ledger_day)?;
             from_bank(&account.id, &entry.file, &entry.statement, new, taking)
         }));
     }
     let mut known = BookLedger::default();
     let mut book: BTreeMap<&str, OpenLine> = BTreeMap::new();
     for (file, line) in &files.lines {
-        let Some(taking) = takes(line.date) else { continue };
+        let Some(taking) = takes(Side::Book, line.date) else { continue };
         match known.take(&line.id, ContentHash::of(line)) {
             Entry::Known => continue,
             Entry::New => {}
@@ -385,6 +387,7 @@ fn close(
         book.insert(&line.id, from_book(file, line, taking));
     }
     let book: Vec<OpenLine> = book.into_values().collect();
+    left.say(account, standing.date, date, diagnostics);
     let stated =
         files.balances.iter().filter(|balance| balance.date == date).map(|balance| balance.closing).next_back();
     let accepted = chain.accepted.iter().map(|(at, _)| &files.statements[*at]);
@@ -409,6 +412,50 @@ fn close(
     let (open_bank, open_book) = input.open_lines();
     let outcome = input.matched(&open_bank, &open_book);
     Some(input.close(&open_bank, &open_book, outcome))
+}
+
+/// Lines that this date does not take: counted, since nothing is left out in silence.
+#[derive(Debug, Default)]
+struct LeftOut {
+    before: [u64; 2],
+    later: [u64; 2],
+}
+
+// === impl LeftOut ===
+
+impl LeftOut {
+    fn before(&mut self, side: Side) -> Option<Taking> {
+        self.before[usize::from(side == Side::Book)] += 1;
+        None
+    }
+
+    fn later(&mut self, side: Side) -> Option<Taking> {
+        self.later[usize::from(side == Side::Book)] += 1;
+        None
+    }
+
+    fn say(&self, account: &Account, start: NaiveDate, date: NaiveDate, diagnostics: &mut Vec<(String, Diagnostic)>) {
+        let counted = |[bank, book]: [u64; 2]| match (bank, book) {
+            (0, book) => format!("{book} postings"),
+            (bank, 0) => format!("{bank} bank lines"),
+            (bank, book) => format!("{bank} bank lines and {book} postings"),
+        };
+        if self.before != [0, 0] {
+            // Where nobody said from when on, a posting before the bank's first day may be one that belongs to it.
+            let (severity, why) = match account.opening {
+                Some(_) => (Severity::Info, "the settings' opening tells how both sides stood then"),
+                None => (Severity::Warning, "the first statement begins after it, and no opening is set"),
+            };
+            let message =
+                format!("account {}: {} dated up to {start} are left out: {why}", account.id, counted(self.before));
+            diagnostics.push((String::new(), Diagnostic::new(severity, "BEFORE_OPENING", message)));
+        }
+        if self.later != [0, 0] {
+            let message =
+                format!("account {}: {} dated after {date} wait for their own date", account.id, counted(self.later));
+            diagnostics.push((String::new(), Diagnostic::new(Severity::Info, "LATER", message)));
+        }
+    }
 }
 
 // === impl Reconciliation ===

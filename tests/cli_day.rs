@@ -230,3 +230,29 @@ async fn a_date_is_asked_for_answered_and_waited_for() {
     assert!(terms.as_array().expect("an array").iter().all(|event| event["kind"] == "term"), "{terms}");
     assert_eq!(site.count("SELECT count(*) FROM counterfoil.planner_pause WHERE actor = 'somebody'").await, 2);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proof_that_fails_is_seen_wherever_somebody_looks() {
+    let site = Site::of_the_example().await;
+    let balances = site.path("inbox/book/balances-2026-11-27.csv");
+    let stated = std::fs::read_to_string(&balances).expect("the ledger's balances");
+    assert!(stated.contains("330249.09"), "{stated}");
+    std::fs::write(&balances, stated.replace("330249.09", "330249.08")).expect("a cent less");
+    let mut runner = site.lead(1, "a").await;
+    site.day(&mut runner).await;
+
+    let runs = text(&counterfoil(&site, &["runs"]).await);
+    let operating = runs.lines().find(|line| line.contains("operating")).expect("its line");
+    assert!(operating.contains("closed") && operating.contains("PROOF FAILED: P4"), "{runs}");
+    assert_eq!(runs.matches("PROOF FAILED").count(), 1, "{runs}");
+    let runs = json(&counterfoil(&site, &["runs", "--json"]).await);
+    let failed: Vec<&Value> =
+        runs[0]["accounts"].as_array().expect("accounts").iter().map(|it| &it["failed_proofs"]).collect();
+    assert_eq!(failed.iter().filter(|proofs| **proofs != &serde_json::json!([])).count(), 1, "{failed:?}");
+    let summary = text(&counterfoil(&site, &["report"]).await);
+    let mut lines = summary.lines();
+    let title = lines.next().expect("a title");
+    assert!(title.ends_with("3 of 3 accounts closed, 1 of them with a PROOF THAT FAILED"), "{title}");
+    assert!(lines.nth(2).is_some_and(|line| line.starts_with("operating")), "it comes first:\n{summary}");
+    assert!(lines.next().is_some_and(|line| line.contains("FAILED") && line.contains("off by")), "{summary}");
+}

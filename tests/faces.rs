@@ -371,9 +371,15 @@ fn the_summary_tells_new_from_aged_and_gone_and_puts_what_needs_a_person_first()
         ],
     );
     let text = summary.text();
-    assert!(text.starts_with("2026-11-10 · 1 of 3 accounts closed, 1 failed, 1 waiting\n"), "{text}");
+    assert!(
+        text.starts_with(
+            "2026-11-10 · 1 of 3 accounts closed, 1 of them with a PROOF THAT FAILED, 1 failed, 1 waiting\n"
+        ),
+        "{text}"
+    );
     let (failed, waiting) = (text.find("z9 ·").unwrap(), text.find("b2 ·").unwrap());
-    assert!(failed < waiting && waiting < text.find("conta ·").unwrap(), "{text}");
+    let disproved = text.find("conta ·").unwrap();
+    assert!(failed < disproved && disproved < waiting, "{text}");
     for expected in [
         "b2 · BRL: waiting for a statement that covers 2026-11-10",
         "conta · BRL: closed; bank 3 029.56, books 3 034.57",
@@ -383,7 +389,7 @@ fn the_summary_tells_new_from_aged_and_gone_and_puts_what_needs_a_person_first()
         "  gone      books 1 of 1 234.56",
         "  open      AMOUNT: bank 1 of 800.00, books 1 of 800.01",
         "  oldest    4-7 business days",
-        "  failed    P6 of bank lines, off by 1",
+        "  FAILED    P6 of bank lines, off by 1",
         "  derived   P4 of book",
     ] {
         assert!(text.contains(&format!("\n{expected}\n")), "{expected}\n{text}");

@@ -10,6 +10,7 @@ use counterfoil::account::registry::Registry;
 use counterfoil::account::{Account, AccountId, BookComplete, Cadence, Opening};
 use counterfoil::book;
 use counterfoil::calendar::Calendar;
+use counterfoil::diagnostic::Severity;
 use counterfoil::matching::{MatchStatus, RuleSet};
 use counterfoil::money::{Currency, Money};
 use counterfoil::proof::ProofStatus;
@@ -254,4 +255,26 @@ proptest! {
         prop_assert_eq!(&result.accounts[0].outcome.position, &reference.accounts[0].outcome.position);
         prop_assert_eq!(result.digest, reference.digest);
     }
+}
+
+#[test]
+fn what_a_date_does_not_take_is_counted_and_said() {
+    let early = "id,account,date,amount,currency,reference,counterparty,description\n\
+        E1,main,2026-11-05,1.00,BRL,,,Before the opening\nE2,main,2026-11-11,2.00,BRL,,,After the date\n";
+    let [book, balance] = books();
+    let said = |account| {
+        let result = run_of(account, &[("a.ofx", &whole())], &[book, balance, ("early.csv", early)]);
+        let found = result.diagnostics.into_iter().map(|(_, found)| found);
+        found
+            .filter(|found| ["BEFORE_OPENING", "LATER"].contains(&found.code))
+            .map(|found| (found.severity, found.message))
+            .collect::<Vec<_>>()
+    };
+    let later = (Severity::Info, "account main: 1 postings dated after 2026-11-10 wait for their own date".to_owned());
+    let before = "account main: 1 postings dated up to 2026-11-06 are left out: the settings' opening tells how both sides stood then";
+    assert_eq!(said(account()), [(Severity::Info, before.to_owned()), later.clone()]);
+    // Without an opening nobody said so, and one of them may be what a bank line wants.
+    let guessed = said(Account { opening: None, ..account() });
+    assert!(guessed[0].0 == Severity::Warning && guessed[0].1.contains("no opening is set"), "{guessed:?}");
+    assert_eq!(guessed[1], later);
 }

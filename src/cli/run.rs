@@ -149,7 +149,8 @@ impl Run {
                 } else {
                     out::text(&told(run, &states))?;
                 }
-                return Ok(if status == "complete" { Exit::Done } else { Exit::Failed });
+                let proved = states.iter().all(|state| state.failed_proofs.is_empty());
+                return Ok(if status == "complete" && proved { Exit::Done } else { Exit::Failed });
             }
             if now >= until {
                 if let Some(run) = &found {

@@ -55,6 +55,7 @@ struct AccountJson<'a> {
     digest: Option<&'a str>,
     matched: Option<i64>,
     open: Option<i64>,
+    failed_proofs: &'a [String],
     changed_at: DateTime<Utc>,
 }
 
@@ -122,11 +123,17 @@ impl<'a> RunJson<'a> {
                     digest: state.digest.as_deref(),
                     matched: state.matched,
                     open: state.open,
+                    failed_proofs: &state.failed_proofs,
                     changed_at: state.changed_at,
                 })
                 .collect(),
         }
     }
+}
+
+/// A day whose proofs fail is closed, so that there is a report to find the cause in; whoever looks must see it.
+fn failed(proofs: &[String]) -> String {
+    if proofs.is_empty() { String::new() } else { format!("; PROOF FAILED: {}", proofs.join(", ")) }
 }
 
 /// A run and its accounts, as a person reads them.
@@ -141,7 +148,7 @@ pub(super) fn told(run: &RunRow, states: &[DayState]) -> String {
     let width = states.iter().map(|state| state.account.chars().count()).max().unwrap_or(0);
     for state in states {
         let more = match (state.matched, state.open, &state.reason) {
-            (Some(matched), Some(open), _) => format!("{matched} matched, {open} open"),
+            (Some(matched), Some(open), _) => format!("{matched} matched, {open} open{}", failed(&state.failed_proofs)),
             (_, _, reason) => reason.clone().unwrap_or_default(),
         };
         lines.push(format!("    {:<width$}  {:<8}  {more}", state.account, state.status));

@@ -80,6 +80,8 @@ pub struct DayState {
     pub matched: Option<i64>,
     /// Open lines, where it is closed.
     pub open: Option<i64>,
+    /// Proofs that failed, where it is closed: `P4`, …
+    pub failed_proofs: Vec<String>,
     /// When it came to stand so.
     pub changed_at: DateTime<Utc>,
 }
@@ -90,7 +92,10 @@ macro_rules! states {
         sqlx::query_as!(
             DayState,
             "SELECT DISTINCT ON (business_date, account) account, business_date, revision, status, reason, digest, \
-             matched, open, changed_at FROM counterfoil.account_day " + $clauses
+             matched, open, changed_at, ARRAY(SELECT p.id FROM counterfoil.proof p \
+                 WHERE p.account = account_day.account AND p.business_date = account_day.business_date \
+                   AND p.revision = account_day.revision AND p.status = 'failed' ORDER BY p.place) AS \"failed_proofs!\" \
+             FROM counterfoil.account_day " + $clauses
             $(, $argument)*
         )
     };

@@ -161,6 +161,10 @@ impl Summary {
         let Counts { closed, waiting, failed, skipped } = self.counts;
         let mut out = String::new();
         let mut title = format!("{} · {closed} of {} accounts closed", self.date, self.accounts.len());
+        let disproved = self.accounts.iter().filter(|line| line.disproved()).count();
+        if disproved > 0 {
+            let _ = write!(title, ", {disproved} of them with a PROOF THAT FAILED");
+        }
         for (count, word) in [(failed, "failed"), (waiting, "waiting"), (skipped, "skipped")] {
             if count > 0 {
                 let _ = write!(title, ", {count} {word}");
@@ -170,9 +174,10 @@ impl Summary {
         line(&mut out, &"═".repeat(title.chars().count()));
         let rank = |line: &&AccountLine| match line.state {
             State::Failed { .. } => 0,
-            State::Waiting { .. } => 1,
-            State::Skipped { .. } => 2,
-            State::Closed(_) => 3,
+            State::Closed(_) if line.disproved() => 1,
+            State::Waiting { .. } => 2,
+            State::Skipped { .. } => 3,
+            State::Closed(_) => 4,
         };
         let mut ordered: Vec<_> = self.accounts.iter().collect();
         ordered.sort_by_key(rank);
@@ -204,6 +209,11 @@ impl AccountLine {
             currency: outcome.currency,
             state: State::Closed(Box::new(Closed::of(outcome, digest))),
         }
+    }
+
+    /// Closed, and one of its proofs failed: nothing of it should be relied on before the cause is found.
+    fn disproved(&self) -> bool {
+        matches!(&self.state, State::Closed(closed) if closed.failed().next().is_some())
     }
 }
 
@@ -257,6 +267,11 @@ impl Closed {
             out,
             &format!("{name}: closed{revision}; bank {}, books {}", shown(self.bank_closing), shown(self.book_closing)),
         );
+        for proof in self.failed() {
+            let by =
+                proof.difference.as_ref().map(|off| format!(", off by {}", grouped_in_text(off))).unwrap_or_default();
+            line(out, &format!("  FAILED    {} of {}{by}", proof.id.name(), proof.scope));
+        }
         let by_rule = |confirmed: bool| {
             let rows = self.matched.iter().filter(|row| (row.status == MatchStatus::Confirmed) == confirmed);
             rows.map(|row| format!("{} by {}", row.matches, row.rule.replace('_', " "))).collect::<Vec<_>>().join(", ")
@@ -275,15 +290,14 @@ impl Closed {
         if let Some(oldest) = self.oldest {
             line(out, &format!("  oldest    {} business days", oldest.name()));
         }
-        for proof in &self.unproved {
-            let by = match &proof.difference {
-                Some(difference) if proof.status == ProofStatus::Failed => {
-                    format!(", off by {}", grouped_in_text(difference))
-                }
-                _ => String::new(),
-            };
-            line(out, &format!("  {:<9} {} of {}{by}", proof.status.name(), proof.id.name(), proof.scope));
+        for proof in self.unproved.iter().filter(|proof| proof.status != ProofStatus::Failed) {
+            line(out, &format!("  {:<9} {} of {}", proof.status.name(), proof.id.name(), proof.scope));
         }
+    }
+
+    /// The proofs that failed.
+    fn failed(&self) -> impl Iterator<Item = &Proof> {
+        self.unproved.iter().filter(|proof| proof.status == ProofStatus::Failed)
     }
 }
 

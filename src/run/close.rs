@@ -11,10 +11,11 @@ use crate::db::fence;
 use crate::db::stored::StoredStanding;
 use crate::db::{DayKey, matches};
 use crate::matching::Outcome;
+use crate::proof::ProofStatus;
 use crate::report::AccountOutcome;
 use crate::report::digest;
 use crate::supervisor::blocking;
-use crate::telemetry::{AccountDayOutcome, metrics};
+use crate::telemetry::{AccountDayOutcome, event, metrics};
 
 /// Closes the day. `carried` is what the step before loaded and found, where it was this process that did it; else it is
 /// loaded again, as that step stored it.
@@ -73,6 +74,17 @@ pub(super) async fn run(
         }
         for proof in &closed.proofs {
             metrics::proof(proof.id, proof.status);
+            if proof.status == ProofStatus::Failed {
+                tracing::error!(
+                    event = event::PROOF_FAILED,
+                    business_date = %closed.date,
+                    account = account.id.as_str(),
+                    proof = proof.id.name(),
+                    scope = %proof.scope,
+                    difference = proof.difference.as_ref().map(ToString::to_string),
+                    "a proof failed; the account-day is closed, and its report shows both sides"
+                );
+            }
         }
     }
     Ok(tried)

@@ -110,6 +110,8 @@ events! {
         "The deadline passed, and these accounts still wait.";
     ACCOUNT_WAITING = "info" "account.waiting" ["business_date", "account", "reason"]
         "An account-day lacks its statement or its books. Said once a reason.";
+    PROOF_FAILED = "error" "proof.failed" ["business_date", "account", "proof", "scope", "difference"]
+        "An account-day was closed with a proof that failed: nothing of it should be relied on before the cause is found.";
     ACCOUNT_FAILED = "error" "account.failed" ["business_date", "account", "error"]
         "An account-day failed after its last attempt. Other accounts go on.";
     RESUMED = "info" "account.resumed" ["business_date", "account", "step"]

@@ -60,6 +60,9 @@ pub struct Proof {
 // === impl ProofId ===
 
 impl ProofId {
+    /// All of them, in order.
+    pub const ALL: [Self; 7] = [Self::P1, Self::P2, Self::P3, Self::P4, Self::P5, Self::P6, Self::P7];
+
     /// `P1` … `P7`.
     pub fn name(self) -> &'static str {
         match self {
@@ -77,6 +80,9 @@ impl ProofId {
 // === impl ProofStatus ===
 
 impl ProofStatus {
+    /// All of them, from the best to the worst.
+    pub const ALL: [Self; 4] = [Self::Proved, Self::Derived, Self::Unprovable, Self::Failed];
+
     /// The word in JSON and in the database.
     pub fn name(self) -> &'static str {
         match self {

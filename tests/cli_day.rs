@@ -76,6 +76,7 @@ async fn the_day_is_read_as_text_and_as_json() {
     }
     let wrong = counterfoil(&site, &["breaks", "--class", "nonsense"]).await;
     assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("MISSING_IN_BANK, MISSING_IN_BOOK, AMOUNT, "), "{wrong:?}");
     every_open_line_says_what_it_is(&site, breaks).await;
 
     let report = counterfoil(&site, &["report", "--date", DATE, "--account", "europe"]).await;
@@ -94,13 +95,12 @@ async fn a_reader_that_left_changes_neither_the_outcome_nor_the_exit_code() {
     let site = Site::of_the_example().await;
     let mut runner = site.lead(1, "a").await;
     site.day(&mut runner).await;
-    let reads: [&[&str]; 14] = [
+    let reads: [&[&str]; 13] = [
         &["--help"],
         &["status"],
         &["status", "--json"],
         &["runs"],
         &["runs", "--json"],
-        &["runs", "--date", "2026-11-20"],
         &["breaks"],
         &["breaks", "--json"],
         &["report"],
@@ -138,6 +138,20 @@ async fn a_reader_that_left_changes_neither_the_outcome_nor_the_exit_code() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_of_no_declared_account_is_named_with_its_bank_and_currency() {
+    let mut site = Site::of_the_example().await;
+    let settings = std::fs::read_to_string(site.path("counterfoil.toml")).expect("settings");
+    let (here, elsewhere) = ("id = \"operating\"\nbank = \"0999\"", "id = \"operating\"\nbank = \"0777\"");
+    assert!(settings.contains(here));
+    std::fs::write(site.path("counterfoil.toml"), settings.replace(here, elsewhere)).expect("written");
+    site.reload();
+    let mut runner = site.lead(1, "a").await;
+    site.day(&mut runner).await;
+    let told = text(&counterfoil(&site, &["runs"]).await);
+    assert!(told.contains("0999 / 0042 / 00012345-6 in BRL is no declared account: the statement waits"), "{told}");
+}
+
 /// In text, at a terminal's width, and in JSON.
 async fn every_open_line_says_what_it_is(site: &Site, breaks: &[Value]) {
     let told = text(&counterfoil(site, &["breaks"]).await);
@@ -162,6 +176,7 @@ async fn what_is_not_there_is_told_with_what_is(site: &Site) {
         (&["report", "--account", "operatin"], "no account \"operatin\": known are operating, "),
         (&["breaks", "--date", "2026-11-20"], "no account was closed on 2026-11-20: "),
         (&["breaks", "--date", "2026-11-20", "--account", "europe"], "europe was not closed on 2026-11-20: "),
+        (&["runs", "--date", "2026-11-20"], "2026-11-20 is not in the ledger: "),
         (&["report", "--date", "2026-11-20"], "newest first: 2026-11-27"),
         (&["report", "--account", "europe", "--revision", "1"], "2026-11-27 has no report of revision 1"),
     ] {
@@ -190,13 +205,22 @@ async fn a_date_is_asked_for_answered_and_waited_for() {
     let paused = json(&counterfoil(&site, &["pause", "--reason", "audit", "--json"]).await);
     assert_eq!(paused, serde_json::json!({ "paused": true, "changed": true }));
     assert_eq!(text(&counterfoil(&site, &["pause"]).await), "The planner rests already.\n");
+    let status = text(&counterfoil(&site, &["status"]).await);
+    assert!(status.contains("until counterfoil resume, except those asked for by counterfoil run.\n"), "{status}");
 
     let nobody = counterfoil(&site, &["run", "--date", DATE, "--wait", "--timeout", "1s"]).await;
     assert_eq!(nobody.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&nobody.stderr).contains("does a replica lead?"), "{nobody:?}");
 
     let mut runner = site.lead(1, "a").await;
-    let asked = counterfoil(&site, &["run", "--date", DATE, "--wait", "--json"]);
+    let asked = async {
+        let mut asked = vec![counterfoil(&site, &["run", "--date", DATE, "--wait", "--json"]).await];
+        // And what is done already is no failure, whether it is waited for or not.
+        for more in [&["--wait"][..], &["--wait", "--json"], &[]] {
+            asked.push(counterfoil(&site, &[&["run", "--date", DATE], more].concat()).await);
+        }
+        asked
+    };
     let work = async {
         loop {
             runner.pass().await.expect("a pass");
@@ -208,8 +232,13 @@ async fn a_date_is_asked_for_answered_and_waited_for() {
         asked = asked => asked,
         () = work => unreachable!("it works for ever"),
     };
-    let asked = json(&asked);
-    assert_eq!((&asked["accepted"], &asked["status"]), (&true.into(), &"complete".into()));
+    for asked in [&asked[0], &asked[2]].map(json) {
+        assert_eq!((&asked["accepted"], &asked["status"]), (&true.into(), &"complete".into()));
+    }
+    let shows = format!("{DATE} is complete: `counterfoil report --date {DATE}` shows it");
+    assert!(String::from_utf8_lossy(&asked[1].stderr).contains(&shows), "{:?}", asked[1]);
+    assert!(text(&asked[1]).starts_with(&format!("{DATE}  complete")), "{:?}", asked[1]);
+    assert_eq!(text(&asked[3]), format!("{shows} (answered by term 1)\n"));
     let unreasoned = counterfoil(&site, &["run", "--date", DATE, "--skip", "--account", "europe"]).await;
     assert_eq!(unreasoned.status.code(), Some(2), "a reason is needed");
     assert_eq!(text(&counterfoil(&site, &["resume"]).await), "The planner works again.\n");

@@ -40,6 +40,59 @@ async fn the_schema_is_made_once_and_the_worker_let_in() {
 }
 
 #[tokio::test]
+async fn before_the_first_migration_every_command_that_reads_says_that_it_is_missing() {
+    let database = postgres::database().await.expect("a database");
+    for command in ["status", "runs", "history", "breaks", "report", "pause"] {
+        let told = assert_cmd::Command::new(env!("CARGO_BIN_EXE_counterfoil"))
+            .arg(command)
+            .current_dir(std::env::temp_dir())
+            .env("COUNTERFOIL__POSTGRES__URL", database.url())
+            .output()
+            .expect("it runs");
+        let said = text(&told.stderr);
+        assert_eq!(told.status.code(), Some(1), "{command}: {said}");
+        assert!(said.contains("has no schema of Counterfoil: run `counterfoil migrate` first"), "{command}: {said}");
+        assert!(!said.contains(" at line "), "{command}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn the_logins_of_the_page_of_operations_will_do_and_one_that_may_not_make_roles_is_told_so() {
+    let server = postgres::Postgres::start().await.expect("a server");
+    let database = server.database().await.expect("a database");
+    let page = include_str!("../docs/operations.md").lines();
+    let sql: Vec<&str> =
+        page.filter(|line| line.starts_with("      CREATE ") || line.starts_with("      REVOKE ")).collect();
+    assert_eq!(sql.len(), 4, "{sql:?}");
+    let mut superuser = PgConnection::connect(&database.superuser_url()).await.expect("the superuser logs in");
+    for statement in sql {
+        // The server of the tests has an owner of that name.
+        let statement = statement.replace("counterfoil_owner", "page_owner").replace(" CREATEROLE", " NOCREATEROLE");
+        sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut superuser).await.expect("a statement of the page");
+    }
+    let url = |login: &str| database.url_as(login).replace(database.name(), "counterfoil");
+    let migrate = || {
+        let mut command = assert_cmd::Command::new(env!("CARGO_BIN_EXE_counterfoil"));
+        command
+            .arg("migrate")
+            .current_dir(std::env::temp_dir())
+            .env("COUNTERFOIL__POSTGRES__OWNER_URL", url("page_owner"))
+            .env("COUNTERFOIL__POSTGRES__URL", url("counterfoil"));
+        command.output().expect("it runs")
+    };
+    let refused = migrate();
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    let mend = said.split_once("as a superuser, ").and_then(|(_, rest)| rest.split_once(',')).expect(&said).0;
+    assert_eq!(mend, "ALTER ROLE \"page_owner\" CREATEROLE");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(mend.to_owned())).execute(&mut superuser).await.expect("what it said to do");
+    let done = migrate();
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let mut worker = PgConnection::connect(&url("counterfoil")).await.expect("the worker logs in");
+    schema::check(&mut worker).await.expect("the schema that this binary knows");
+}
+
+#[tokio::test]
 async fn several_migrations_at_once_queue_and_all_succeed() {
     let database = postgres::database().await.expect("a database");
     let owner = Connector::new(&database.owner_url(), "test").expect("a url");

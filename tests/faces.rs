@@ -9,7 +9,7 @@ use counterfoil::account::AccountId;
 use counterfoil::diagnostic::{Diagnostic, Severity};
 use counterfoil::matching::{BreakClass, Explanation, Match, MatchStatus, Nearest, OpenLine, Origin, Rule, Side};
 use counterfoil::money::{Currency, Money, Total};
-use counterfoil::proof::{Proof, ProofId};
+use counterfoil::proof::{Proof, ProofId, ProofStatus};
 use counterfoil::reference::{Reference, ReferenceKind};
 use counterfoil::report::summary::{AccountLine, State, Summary};
 use counterfoil::report::text::StatementRow;
@@ -399,4 +399,24 @@ fn the_summary_tells_new_from_aged_and_gone_and_puts_what_needs_a_person_first()
     assert_eq!(value["accounts"][1]["state"], "closed");
     assert_eq!(value["accounts"][1]["gone"]["book"]["sum"], "1234.56");
     assert_eq!(value["digest"], digest::of_run([("conta", hash)]).to_string());
+}
+
+#[test]
+fn where_nothing_is_closed_there_is_no_digest() {
+    let state = State::Waiting { waiting_for: vec!["the books".into()] };
+    let account = AccountLine { account: AccountId::new("b2").unwrap(), currency: brl(), state };
+    let summary = Summary::new(day("2026-11-10"), vec![account]);
+    assert!(summary.text().ends_with("\nNo digest: nothing is closed\n"), "{}", summary.text());
+    assert_eq!(serde_json::to_value(&summary).unwrap()["digest"], Value::Null);
+}
+
+#[test]
+fn every_class_of_breaks_every_proof_and_every_word_of_a_report_is_in_the_glossary() {
+    let glossary = include_str!("../docs/glossary.md");
+    let classes = BreakClass::ALL.map(BreakClass::name);
+    let proofs = ProofId::ALL.map(ProofId::name);
+    let statuses = ProofStatus::ALL.map(ProofStatus::name);
+    for word in classes.iter().chain(&proofs).chain(&statuses).chain(&["held", "quarantined", "waiting"]) {
+        assert_eq!(glossary.matches(&format!("\n| `{word}` | ")).count(), 1, "{word}");
+    }
 }

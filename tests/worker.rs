@@ -511,12 +511,15 @@ async fn the_health_check_of_a_container_asks_the_worker_beside_it() {
     let check = |port: u16| {
         let listen = format!("0.0.0.0:{port}");
         let output = deployment.command("first").arg("healthcheck").env("COUNTERFOIL__HTTP__LISTEN", listen).output();
-        output.unwrap().status.code()
+        let output = output.unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
-    assert_eq!(check(worker.port), Some(0));
+    assert_eq!(check(worker.port), (Some(0), String::new()));
     worker.signal(Signal::TERM);
     assert_eq!(worker.ended().await, 0);
-    assert_eq!(check(worker.port), Some(1), "nobody answers any more");
+    let (code, said) = check(worker.port);
+    assert_eq!(code, Some(1), "nobody answers any more");
+    assert!(said.contains(&format!("no worker answers at 127.0.0.1:{}", worker.port)), "where it asked: {said}");
 }
 
 #[tokio::test]
@@ -533,6 +536,7 @@ async fn status_tells_who_leads_who_waits_and_for_how_long_and_follows_a_hand_ov
     assert_eq!((&standing["term"]["node"], &standing["waiting"]), (&"first".into(), &serde_json::json!(["second"])));
     let lease = &standing["redis"];
     assert_eq!((&lease["holder"], &lease["listening"]), (&"first".into(), &2.into()), "{lease}");
+    assert_eq!(standing["leads"], true);
     let (left, trusted) =
         (lease["lease_left_seconds"].as_f64().unwrap(), lease["trust_left_seconds"].as_f64().unwrap());
     assert!(0.0 < trusted && trusted < left && left <= standing["timings"]["ttl"].as_f64().unwrap(), "{lease}");
@@ -559,6 +563,15 @@ async fn status_tells_who_leads_who_waits_and_for_how_long_and_follows_a_hand_ov
     following.kill().unwrap();
     following.wait().unwrap();
     assert!(told.contains("term 2 of second") && told.contains("No other replica waits."), "{told}");
+
+    let told = String::from_utf8(deployment.run(&["status"]).stdout).unwrap();
+    assert!(told.starts_with("reconciliation: term 2 of second, since "), "{told}");
+    assert!(told.contains("; 1 listens for its release."), "{told}");
+    second.signal(Signal::TERM);
+    assert_eq!(second.ended().await, 0);
+    let told = String::from_utf8(deployment.run(&["status"]).stdout).unwrap();
+    assert!(told.starts_with("reconciliation: nobody leads; the last term was 2 of second, since "), "{told}");
+    assert_eq!(deployment.json(&["status", "--json"])["leads"], false);
 }
 
 #[tokio::test]

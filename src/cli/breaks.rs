@@ -13,7 +13,7 @@ use crate::account::AccountId;
 use crate::db::connect::Purpose;
 use crate::db::days;
 use crate::db::outcome::{self, BreakRow};
-use crate::matching::{Nearest, OpenLine, Origin, Side};
+use crate::matching::{BreakClass, Nearest, OpenLine, Origin, Side};
 use crate::money::{Currency, Money};
 use crate::reference::Reference;
 use crate::report::Lines;
@@ -81,8 +81,11 @@ impl Breaks {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let class = self.class.as_ref().map(|class| class.to_uppercase().replace('-', "_"));
         if let Some(class) = &class {
-            let known = serde_json::from_value::<crate::matching::BreakClass>(class.as_str().into());
-            known.map_err(|_| UsageError(format!("{class} is no class of breaks, such as MISSING_IN_BANK")))?;
+            let names = BreakClass::ALL.map(BreakClass::name);
+            if !names.contains(&class.as_str()) {
+                let known = names.join(", ");
+                return Err(UsageError(format!("{class} is no class of breaks: they are {known}")).into());
+            }
         }
         let (found, closed) = session::ask(self.config.as_deref(), Purpose::Read, async |settings, session| {
             if let Some(account) = &self.account {

@@ -29,11 +29,12 @@ impl Healthcheck {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let settings = Settings::of_process(self.config.as_deref(), &[]).map_err(UsageError::from)?;
         let listen = settings.http.listen;
-        let health = http::probe(listen, LIMIT).with_context(|| format!("no worker answers at {listen}"))?;
+        let asked = http::reachable(listen);
+        let health = http::probe(listen, LIMIT).with_context(|| format!("no worker answers at {asked}"))?;
         if health.live {
             Ok(Exit::Done)
         } else {
-            out::say(format!("counterfoil: the worker at {listen} is not alive: {}", health.says));
+            out::say(format!("counterfoil: the worker at {asked} is not alive: {}", health.says));
             Ok(Exit::Failed)
         }
     }

@@ -26,6 +26,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::db::said;
 use crate::settings::SettingsError;
 
 /// The daily bank-reconciliation worker.
@@ -122,12 +123,18 @@ impl From<SettingsError> for UsageError {
 /// An error and what caused it, each part once: many an error says its cause's words itself.
 fn told(error: &anyhow::Error) -> String {
     let mut told = String::new();
-    for part in error.chain().map(ToString::to_string) {
+    for part in error.chain().map(part) {
         if !told.contains(&part) {
             told = if told.is_empty() { part } else { format!("{told}: {part}") };
         }
     }
     told
+}
+
+fn part(error: &(dyn std::error::Error + 'static)) -> String {
+    let of_postgres =
+        || error.downcast_ref::<sqlx::postgres::PgDatabaseError>().map(|error| error.message().to_owned());
+    error.downcast_ref::<sqlx::Error>().map(said).or_else(of_postgres).unwrap_or_else(|| error.to_string())
 }
 
 // === impl Exit ===

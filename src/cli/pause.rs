@@ -10,7 +10,7 @@ use crate::db::requests;
 
 /// Let the planner rest: no new date is begun until counterfoil resume.
 ///
-/// The leader stays, and goes on with dates that it has begun. Dates that come due meanwhile are run after resume, as far
+/// The leader stays, and goes on with dates that it has begun; one that counterfoil run asks for is begun all the same. Dates that come due meanwhile are run after resume, as far
 /// back as schedule.catch_up goes.
 #[derive(Debug, Args)]
 pub(super) struct Pause {

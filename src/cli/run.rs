@@ -20,7 +20,11 @@ use crate::election::LeaseName;
 /// Ask the leader for a business date.
 ///
 /// A date that the schedule has not come to is run now; of one that it has, what is not closed yet is tried again; one that
-/// was skipped is run after all. The leader answers each request once, also one that was made while nobody led.
+/// was skipped is run after all; one that is complete stays as it is, and that is said. The leader answers each request
+/// once, also one that was made while nobody led.
+///
+/// Exit codes: 0 the request was accepted or, with --wait, the date is complete, also where it was so before; 1 it was
+/// refused, nobody answered or, with --wait, the date is not complete.
 #[derive(Debug, Args)]
 pub(super) struct Run {
     /// The business date

@@ -15,7 +15,7 @@ use crate::db::runs::{self, RunRow};
 /// Which business dates were run, and how each account of them stands.
 ///
 /// Newest first. A date is complete when each of its accounts is closed or was skipped, incomplete past its deadline while
-/// one waits, failed when one failed.
+/// one waits, failed when one failed. Exit code 1 where the date that was named is not in the ledger.
 #[derive(Debug, Args)]
 pub(super) struct Runs {
     /// One date alone
@@ -81,10 +81,9 @@ impl Runs {
             let shown: Vec<RunJson<'_>> = found.iter().map(|(run, states)| RunJson::of(run, states)).collect();
             out::json(&shown)?;
         } else if found.is_empty() {
-            out::line(self.date.map_or_else(
-                || "No date was recorded yet.".to_owned(),
-                |date| format!("{date} is not in the ledger."),
-            ))?;
+            if self.date.is_none() {
+                out::line("No date was recorded yet.")?;
+            }
         } else {
             for (run, states) in &found {
                 out::text(&told(run, states))?;
@@ -96,6 +95,13 @@ impl Runs {
                 let status = if file.status == "accepted" { "waiting" } else { &file.status };
                 out::line(format!("    {status:<11}  {}  {}", file.name, file.why.as_deref().unwrap_or_default()))?;
             }
+        }
+        if let Some(date) = self.date.filter(|_| found.is_empty()) {
+            out::say(format!(
+                "counterfoil: {date} is not in the ledger: counterfoil runs has the dates that are, counterfoil run --date \
+                 {date} asks for it"
+            ));
+            return Ok(Exit::Failed);
         }
         Ok(Exit::Done)
     }

@@ -7,6 +7,7 @@ use sqlx::postgres::PgConnection;
 
 use super::UsageError;
 use crate::db::connect::{Connector, Purpose};
+use crate::db::schema::{self, SchemaError};
 use crate::settings::{Need, Settings};
 
 /// Asks Postgres something, as the worker's login. Needs no other setting.
@@ -22,16 +23,18 @@ pub(super) fn ask<T>(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut session = connector.connect(purpose).await?;
-        question(&settings, &mut session).await.map_err(|error| {
-            // What a command says of its own is said as it is; what Postgres says needs to be placed.
-            if error.chain().any(<dyn std::error::Error>::is::<sqlx::Error>) {
-                error.context(format!(
-                    "Postgres at {} (is its schema there? see counterfoil migrate)",
-                    connector.place()
-                ))
-            } else {
-                error
-            }
+        let error = match question(&settings, &mut session).await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => error,
+        };
+        // What a command says of its own is said as it is; what Postgres says needs to be placed, and where the schema is
+        // not this version's that is the cause.
+        if !error.chain().any(<dyn std::error::Error>::is::<sqlx::Error>) {
+            return Err(error);
+        }
+        Err(match schema::check(&mut session).await {
+            Ok(()) | Err(SchemaError::Sql(_)) => error.context(format!("Postgres at {}", connector.place())),
+            Err(cause) => anyhow::Error::new(cause).context(format!("Postgres at {}", connector.place())),
         })
     })
 }

@@ -14,6 +14,7 @@ use crate::db::leadership::{self, TermRow};
 use crate::db::requests;
 use crate::db::runs::{self, RunRow};
 use crate::election::lease::{Lease, Sight};
+use crate::report::counted;
 use crate::settings::Settings;
 
 /// Who leads, since when, who waits, and what is not done yet.
@@ -38,6 +39,8 @@ pub(super) struct Status {
 struct Standing {
     lease: String,
     term: Option<TermRow>,
+    /// Does the term's own candidacy hold the lease? None where Redis did not say.
+    leads: Option<bool>,
     /// Replicas with a session at Postgres that do not lead.
     waiting: Vec<String>,
     /// None where redis.url is not set.
@@ -51,6 +54,9 @@ struct Standing {
 #[derive(Debug, PartialEq, Serialize)]
 struct InRedis {
     holder: Option<String>,
+    /// The holder as the lease names it, `<owner> <token>`.
+    #[serde(skip)]
+    claim: Option<String>,
     lease_left_seconds: Option<f64>,
     /// For how long its holder may still act, should it not renew.
     trust_left_seconds: Option<f64>,
@@ -140,8 +146,9 @@ impl InRedis {
         let timings = settings.lease.timings;
         let mut lease = Lease::new(settings.redis().ok()?.clone(), &settings.lease.name, timings.attempt_timeout);
         Some(match lease.look().await {
-            Ok(Sight { holder, left, listeners }) => Self {
-                holder: holder.map(|holder| holder.split(':').next().unwrap_or_default().to_owned()),
+            Ok(Sight { holder: claim, left, listeners }) => Self {
+                holder: claim.as_deref().map(|claim| claim.rsplit_once(':').map_or(claim, |(node, _)| node).to_owned()),
+                claim,
                 lease_left_seconds: left.map(|left| left.as_secs_f64()),
                 trust_left_seconds: left.map(|left| left.saturating_sub(timings.margin).as_secs_f64()),
                 listening: listeners,
@@ -149,6 +156,7 @@ impl InRedis {
             },
             Err(error) => Self {
                 holder: None,
+                claim: None,
                 lease_left_seconds: None,
                 trust_left_seconds: None,
                 listening: 0,
@@ -166,9 +174,19 @@ impl InRedis {
             _ => String::new(),
         };
         match &self.holder {
-            Some(holder) => format!("held by {holder}{left}; {} listen for its release", self.listening),
-            None => format!("nobody holds it; {} listen", self.listening),
+            Some(holder) => format!("held by {holder}{left}; {} for its release", self.listen()),
+            None => format!("nobody holds it; {}", self.listen()),
         }
+    }
+
+    fn listen(&self) -> String {
+        counted(self.listening, "listens", "listen")
+    }
+
+    /// Is the lease the term's own? None where Redis did not answer.
+    fn is_held_by(&self, term: &TermRow) -> Option<bool> {
+        let own = format!("{} {}", term.owner, term.token);
+        self.fault.is_none().then(|| self.claim.as_ref() == Some(&own))
     }
 }
 
@@ -180,13 +198,21 @@ impl Standing {
             let lease = &settings.lease.name;
             let term = leadership::installed(session, lease).await?;
             let mut waiting = leadership::replicas(session).await?;
-            waiting.retain(|node| term.as_ref().is_none_or(|term| term.node != *node));
+            // Asked after the term: a hand-over in between shows as a lease whose term is not seen yet.
+            let redis = InRedis::look(settings).await;
+            let leads = match &term {
+                Some(term) => redis.as_ref().and_then(|redis| redis.is_held_by(term)),
+                None => Some(false),
+            };
+            let leader = term.as_ref().filter(|_| leads != Some(false));
+            waiting.retain(|node| leader.is_none_or(|term| term.node != *node));
             let derived = settings.lease.timings.derived();
             Ok(Self {
                 lease: lease.to_string(),
                 term,
+                leads,
                 waiting,
-                redis: InRedis::look(settings).await,
+                redis,
                 timings: InSeconds {
                     ttl: settings.lease.timings.ttl.as_secs_f64(),
                     outage_tolerated: derived.outage_tolerated.as_secs_f64(),
@@ -209,14 +235,15 @@ impl Standing {
 
     fn told(&self) -> String {
         let mut lines = Vec::new();
+        let since = |term: &TermRow| {
+            let since = term.installed_at.to_rfc3339_opts(SecondsFormat::Secs, true);
+            format!("{} of {}, since {since}", term.token, term.node)
+        };
         lines.push(match &self.term {
-            Some(term) => format!(
-                "{}: term {} of {}, since {}",
-                self.lease,
-                term.token,
-                term.node,
-                term.installed_at.to_rfc3339_opts(SecondsFormat::Secs, true)
-            ),
+            Some(term) if self.leads == Some(false) => {
+                format!("{}: nobody leads; the last term was {}", self.lease, since(term))
+            }
+            Some(term) => format!("{}: term {}", self.lease, since(term)),
             None => format!("{}: no term was ever installed", self.lease),
         });
         if let Some(redis) = &self.redis {
@@ -233,7 +260,8 @@ impl Standing {
              takes {worst_takeover} s at worst, {graceful_takeover} s after an orderly end."
         ));
         if self.paused {
-            lines.push("The planner is paused: no new date is begun until counterfoil resume.".to_owned());
+            let asked = "except those asked for by counterfoil run";
+            lines.push(format!("The planner is paused: no new date is begun until counterfoil resume, {asked}."));
         }
         if self.runs.is_empty() {
             lines.push("Every recorded date is done.".to_owned());

@@ -10,6 +10,8 @@ use std::time::Duration;
 use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 
+use super::said;
+
 /// What a session is for: part of its `application_name`, so that an operator reads `counterfoil/<node>/<purpose>` in
 /// `pg_stat_activity`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,7 +65,8 @@ pub enum ConnectError {
     },
     /// A pooler stands there, which takes no session with limits.
     #[error(
-        "{place} is a pooler, which refuses a session's own limits; point postgres.url at Postgres itself: {source}"
+        "{place} is a pooler, which refuses a session's own limits; point postgres.url at Postgres itself: {}",
+        said(source)
     )]
     Pooler {
         /// host:port/database.
@@ -72,7 +75,7 @@ pub enum ConnectError {
         source: sqlx::Error,
     },
     /// Refused or unreachable.
-    #[error("Postgres at {place} cannot be reached: {source}")]
+    #[error("Postgres at {place} cannot be reached: {}", said(source))]
     Refused {
         /// host:port/database.
         place: String,

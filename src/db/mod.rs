@@ -24,5 +24,5 @@ pub mod stored;
 pub mod verdict;
 mod window;
 
-pub use error::DbError;
+pub use error::{DbError, said};
 pub use window::{DayKey, Window};

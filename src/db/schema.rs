@@ -11,6 +11,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};
 
 use super::connect::{ConnectError, Connector, Purpose};
+use super::said;
 
 /// The schema that everything of ours lives in.
 pub const SCHEMA: &str = "counterfoil";
@@ -63,6 +64,11 @@ pub enum SchemaError {
     /// The worker's login is the owner, or no role at all.
     #[error("{0}")]
     Login(String),
+    /// The owner may not make the role that workers are members of.
+    #[error(
+        "{0} may not create roles, and the schema needs the role {WORKER_ROLE}: as a superuser, ALTER ROLE \"{0}\" CREATEROLE, then run `counterfoil migrate` again"
+    )]
+    NoCreateRole(String),
     /// A migration failed. All of them before it stand, nothing of it does.
     #[error("migration failed: {0}")]
     Migrate(MigrateError),
@@ -70,8 +76,21 @@ pub enum SchemaError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// Another refusal of Postgres.
-    #[error("the schema could not be read: {0}")]
+    #[error("the schema could not be read: {}", said(.0))]
     Sql(sqlx::Error),
+}
+
+// === impl SchemaError ===
+
+impl SchemaError {
+    /// Did Postgres refuse a statement because the login may not?
+    fn is_a_lack_of_privilege(&self) -> bool {
+        use MigrateError::{Execute, ExecuteMigration};
+        let (Self::Migrate(Execute(error) | ExecuteMigration(error, _)) | Self::Sql(error)) = self else {
+            return false;
+        };
+        error.as_database_error().and_then(sqlx::error::DatabaseError::code).as_deref() == Some("42501")
+    }
 }
 
 /// The version that this binary carries: that of its last migration.
@@ -85,15 +104,34 @@ pub fn version() -> i64 {
 /// `worker_login`: the role that `postgres.url` logs in as, made a member of [`WORKER_ROLE`].
 pub async fn migrate(owner: &Connector, worker_login: Option<&str>) -> Result<i64, SchemaError> {
     let mut session = owner.connect(Purpose::Migrate).await?;
-    match MIGRATOR.run_direct(None, &mut session, false).await {
+    match bring_up(&mut session, worker_login).await {
+        Err(error) if error.is_a_lack_of_privilege() => {
+            Err(why_not(&mut session, owner.login()).await.unwrap_or(error))
+        }
+        Err(error) => Err(error),
+        Ok(()) => {
+            session.close().await.map_err(SchemaError::Sql)?;
+            Ok(version())
+        }
+    }
+}
+
+async fn bring_up(session: &mut PgConnection, worker_login: Option<&str>) -> Result<(), SchemaError> {
+    match MIGRATOR.run_direct(None, &mut *session, false).await {
         Ok(()) => {}
         Err(MigrateError::VersionMismatch(version)) => return Err(SchemaError::Differs(version)),
         Err(MigrateError::VersionMissing(found)) => return Err(SchemaError::TooNew { found, known: version() }),
         Err(error) => return Err(SchemaError::Migrate(error)),
     }
-    secure(&mut session, worker_login).await?;
-    session.close().await.map_err(SchemaError::Sql)?;
-    Ok(version())
+    secure(session, worker_login).await
+}
+
+/// What an owner lacks whom Postgres refused something: the right to make roles is the one that is forgotten.
+async fn why_not(session: &mut PgConnection, owner: &str) -> Option<SchemaError> {
+    let may =
+        sqlx::query_scalar!(r#"SELECT rolcreaterole OR rolsuper AS "may!" FROM pg_roles WHERE rolname = current_user"#);
+    let may = may.fetch_one(session).await.ok()?;
+    (!may).then(|| SchemaError::NoCreateRole(owner.to_owned()))
 }
 
 /// What belongs to the database and the server rather than to the schema, and so is not in a migration: a database that

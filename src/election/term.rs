@@ -17,6 +17,7 @@ use super::reason::Reason;
 use super::{FencingToken, LeaseName, Owner};
 use crate::db::connect::{ConnectError, Connector, Limits, Purpose};
 use crate::db::leadership;
+use crate::db::said;
 use crate::db::schema::{self, SchemaError};
 
 /// The right to write: one installed term. Had from [`TermStore::install`], held by value from a step's first read to its
@@ -138,7 +139,7 @@ pub enum TermError {
         limit: Duration,
     },
     /// Postgres or the wire refused.
-    #[error("{call}: {source}")]
+    #[error("{call}: {}", said(source))]
     Sql {
         /// Which call.
         call: &'static str,

@@ -21,7 +21,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-pub use probe::{Answer, Health, ask, probe};
+pub use probe::{Answer, Health, ask, probe, reachable};
 pub use status::{Check, RunStatus, Status, StatusSource};
 
 use crate::telemetry::Telemetry;

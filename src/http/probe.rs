@@ -52,7 +52,7 @@ pub fn ask(listen: SocketAddr, page: &str, limit: Duration) -> io::Result<Answer
 }
 
 /// Where to reach a listener: `0.0.0.0` and `::` are every address, and no address.
-fn reachable(listen: SocketAddr) -> SocketAddr {
+pub fn reachable(listen: SocketAddr) -> SocketAddr {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),

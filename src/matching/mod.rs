@@ -340,6 +340,23 @@ impl MatchStatus {
 // === impl BreakClass ===
 
 impl BreakClass {
+    /// All of them, in the order of the list.
+    pub const ALL: [Self; 13] = [
+        Self::MissingInBank,
+        Self::MissingInBook,
+        Self::Amount,
+        Self::DateWindow,
+        Self::Direction,
+        Self::RefConflict,
+        Self::Ambiguous,
+        Self::DupBank,
+        Self::DupBook,
+        Self::ReversalUnpaired,
+        Self::FeeUnbooked,
+        Self::Unconfirmed,
+        Self::BookChanged,
+    ];
+
     /// The word in JSON, in the database and in metrics.
     pub fn name(self) -> &'static str {
         match self {

@@ -59,6 +59,11 @@ pub struct Lines {
     pub book: std::collections::BTreeMap<String, OpenLine>,
 }
 
+/// A count with its noun: `1 line`, `2 lines`.
+pub fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 /// How many lines a run took from a side, and their sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Taken {

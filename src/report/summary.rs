@@ -20,8 +20,8 @@ use crate::proof::{Proof, ProofStatus};
 pub struct Summary {
     /// The business date.
     pub date: NaiveDate,
-    /// The run's digest, over the accounts that closed.
-    pub digest: Digest,
+    /// The run's digest, over the accounts that closed; none where none did.
+    pub digest: Option<Digest>,
     /// How many accounts are in which state.
     pub counts: Counts,
     /// Every account, by id.
@@ -152,7 +152,7 @@ impl Summary {
                 State::Skipped { .. } => counts.skipped += 1,
             }
         }
-        let digest = super::digest::of_run(digests);
+        let digest = (!digests.is_empty()).then(|| super::digest::of_run(digests));
         Self { date, digest, counts, accounts }
     }
 
@@ -194,7 +194,8 @@ impl Summary {
             }
         }
         line(&mut out, "");
-        line(&mut out, &format!("Digest {}", self.digest));
+        let digest = self.digest.map_or("No digest: nothing is closed".to_owned(), |digest| format!("Digest {digest}"));
+        line(&mut out, &digest);
         out
     }
 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 use super::overview::{Matched, Overview, grouped, signed};
-use super::{AccountOutcome, Taken};
+use super::{AccountOutcome, Taken, counted};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::money::Total;
 use crate::proof::ProofStatus;
@@ -130,7 +130,7 @@ fn bridge(out: &mut String, overview: &Overview<'_>) {
 }
 
 fn taken(out: &mut String, outcome: &AccountOutcome) {
-    let side = |taken: Taken| format!("{} lines, {}", taken.lines, money(taken.sum));
+    let side = |taken: Taken| format!("{}, {}", counted(taken.lines, "line", "lines"), money(taken.sum));
     line(out, &format!("Taken on this day: bank {}; books {}.", side(outcome.bank), side(outcome.book)));
     line(out, "");
 }
@@ -208,9 +208,10 @@ fn open_lines(out: &mut String, overview: &Overview<'_>) {
         ]);
     }
     finish(out, &table);
-    let more = overview.open.len().saturating_sub(OPEN_LINES_SHOWN);
+    let more = overview.open.len().saturating_sub(OPEN_LINES_SHOWN) as u64;
     if more > 0 {
-        line(out, &format!("… and {more} more open lines: the other formats show all of them."));
+        let more = counted(more, "more open line", "more open lines");
+        line(out, &format!("… and {more}: the other formats show all of them."));
         line(out, "");
     }
 }

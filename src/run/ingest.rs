@@ -170,13 +170,14 @@ fn read(registry: &Registry, file: &Arrived) -> Read {
             }
             Lookup::Unknown => {
                 read.unknown_account = true;
-                let number = &statement.account.number;
-                say("UNKNOWN_ACCOUNT", format!("no account is declared for {number}: the statement waits"));
+                let (named, currency) = (&statement.account, statement.currency);
+                let unknown = Lookup::Unknown;
+                say("UNKNOWN_ACCOUNT", format!("{named} in {currency} {unknown}: the statement waits"));
             }
             other => {
                 read.quarantined = true;
                 let code = other.code().unwrap_or("ACCOUNT");
-                say(code, format!("{}: {other}", statement.account.number));
+                say(code, format!("{} in {} {other}", statement.account, statement.currency));
             }
         }
     }

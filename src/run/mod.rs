@@ -28,10 +28,10 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::db::DbError;
 use crate::db::connect::ConnectError;
 use crate::db::fence::WriteError;
 use crate::db::verdict::Fenced;
+use crate::db::{DbError, said};
 use crate::election::tenure::{Progress, Tenure};
 use crate::election::term::Term;
 use crate::inbox::InboxError;
@@ -129,7 +129,7 @@ impl From<DbError> for RunError {
             {
                 Self::Db(error)
             }
-            DbError::Sql(sql) => Self::Transient(sql.to_string()),
+            DbError::Sql(sql) => Self::Transient(said(sql)),
             DbError::Reach(what) => Self::Transient(what.clone()),
             DbError::Value(_) | DbError::Json(_) => Self::Db(error),
         }
@@ -176,7 +176,7 @@ impl From<DbError> for StepError {
 
 impl From<sqlx::Error> for StepError {
     fn from(error: sqlx::Error) -> Self {
-        Self::Attempt(error.to_string())
+        Self::Attempt(said(&error))
     }
 }
 

@@ -401,7 +401,8 @@ impl Runner {
         let known = self.hand.read(async |session| runs::find(session, date).await).await?;
         Ok(match known {
             Some(run) if run.status == "complete" => {
-                Err(format!("{date} is complete: `counterfoil report --date {date}` shows it"))
+                // Asking for what is done is no failure: nothing is begun, and whoever asked may go on.
+                Ok(format!("{date} is complete: `counterfoil report --date {date}` shows it"))
             }
             Some(run) if run.status == "skipped" => Ok(format!("{date} was skipped, and is run after all")),
             Some(_) => Ok(format!("{date} is in the ledger already: what is not closed yet is tried again")),
@@ -465,7 +466,8 @@ impl Runner {
     async fn settle(&mut self, run: &RunRow, accounts: &[&Account], status: &'static str) -> Result<(), RunError> {
         let date = run.business_date;
         let states = self.hand.read(async |session| days::states(session, date).await).await?;
-        let digest = (status == "complete").then(|| run_digest(&states)).map(|digest| digest.to_string());
+        // Where every account was skipped there is nothing that a digest could be of.
+        let digest = if status == "complete" { run_digest(&states).map(|digest| digest.to_string()) } else { None };
         let summary = self.lines.summary(&mut self.hand, date, accounts, &states).await?;
         let changed = self.hand.read(async |session| summary::differs(session, date, &summary).await).await?;
         if run.status != status || run.digest != digest || changed {
@@ -517,7 +519,8 @@ fn takes_part(account: &Account, date: NaiveDate) -> bool {
     account.opening.as_ref().is_none_or(|opening| opening.date < date)
 }
 
-fn run_digest(states: &[DayState]) -> Digest {
+/// None where no account is closed.
+fn run_digest(states: &[DayState]) -> Option<Digest> {
     let closed = states.iter().filter_map(|state| {
         let digest = state.digest.as_deref()?;
         let mut bytes = [0; 32];
@@ -526,5 +529,6 @@ fn run_digest(states: &[DayState]) -> Digest {
         }
         Some((state.account.as_str(), Digest::from_bytes(bytes)))
     });
-    digest::of_run(closed)
+    let closed: Vec<_> = closed.collect();
+    (!closed.is_empty()).then(|| digest::of_run(closed))
 }

@@ -10,6 +10,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Exit, UsageError, out};
+use crate::report::counted;
 use crate::settings::{Need, Settings};
 
 /// Check this deployment: settings, timings, Redis, Postgres, clocks, folders, accounts.
@@ -180,9 +181,10 @@ impl Findings {
             };
             out::line(format!("{mark}  {:9}  {}", finding.of, finding.says))?;
         }
-        let count = |grade| self.findings.iter().filter(|finding| finding.severity == grade).count();
-        let (problems, warnings) = (count(Grade::Problem), count(Grade::Warning));
+        let count = |grade| self.findings.iter().filter(|finding| finding.severity == grade).map(|_| 1).sum::<u64>();
+        let problems = counted(count(Grade::Problem), "problem", "problems");
+        let warnings = counted(count(Grade::Warning), "warning", "warnings");
         let verdict = if self.sound { "a worker could lead here" } else { "a worker could not lead here" };
-        out::line(format!("{verdict}: {problems} problems, {warnings} warnings"))
+        out::line(format!("{verdict}: {problems}, {warnings}"))
     }
 }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::super::counted;
 use super::super::text::{finish, grouped_in_text, line, new_table, plain, wrapped};
 use super::{FileStatus, Inspected};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -190,10 +191,6 @@ fn finding(out: &mut String, name: &str, found: &Diagnostic) {
 
 fn money(amount: Total) -> String {
     grouped_in_text(&amount.to_string())
-}
-
-fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 // === impl Tally ===

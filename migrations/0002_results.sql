@@ -330,7 +330,8 @@ CREATE TABLE counterfoil.summary (
 -- Unfenced, and only ever inserted: anybody may ask, the leader answers each once.
 CREATE TABLE counterfoil.run_request (
     id            uuid        NOT NULL PRIMARY KEY,
-    business_date date        NOT NULL,
+    -- A date that people count with: 'infinity' and the like would be a leader's last request.
+    business_date date        NOT NULL CHECK (business_date BETWEEN '1970-01-01' AND '9999-12-31'),
     -- Run a closed date again, as a new revision; with the reason.
     reopen        boolean     NOT NULL DEFAULT false,
     -- Let this account pass by the date; with the reason.

@@ -326,3 +326,15 @@ async fn a_migration_that_touches_data_keeps_the_writers_out() {
     run(&mut writer, "ROLLBACK; BEGIN").await.expect("begun");
     run(&mut writer, ENTER_1).await.expect("the leader writes again");
 }
+
+#[tokio::test]
+async fn a_request_for_a_date_that_nobody_can_count_with_is_refused_at_the_table() {
+    let database = database().await;
+    let mut session = session(&database).await;
+    for date in ["infinity", "5874897-12-31", "0044-03-15 BC"] {
+        let ask = format!(
+            "INSERT INTO counterfoil.run_request (id, business_date, actor) VALUES (gen_random_uuid(), '{date}', 'x')"
+        );
+        assert_eq!(state(run(&mut session, &ask).await), "23514", "{date}");
+    }
+}

@@ -159,13 +159,19 @@ impl Folder {
         let mut folders = vec![(self.root.join(side.name()), side.name().to_owned(), None::<AccountId>, 1)];
         while let Some((folder, name, pinned, depth)) = folders.pop() {
             if depth > MAX_DEPTH {
-                return Err(InboxError::TooDeep { path: folder, limit: MAX_DEPTH });
+                look.passed_over.folders += 1;
+                continue;
             }
             let names = match list(&folder) {
                 Ok(names) => names,
                 // Taken away between the listing of its parent and now: then it holds nothing. (A folder of books that
                 // is not needed and not there ends here too.)
                 Err(InboxError::Unreadable { source, .. }) if source.kind() == ErrorKind::NotFound => continue,
+                // Somebody's own folder in the inbox; its neighbours are read all the same.
+                Err(_) if depth > 1 => {
+                    look.passed_over.folders += 1;
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             for child in names {
@@ -274,6 +280,17 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_too_deep_or_that_is_none_any_more_keeps_nothing_else_from_being_read() {
+        let (root, mut folder) = inbox();
+        put(&root, "bank/a.ofx", b"whole");
+        put(&root, &format!("bank/{}/b.ofx", vec!["d"; MAX_DEPTH + 1].join("/")), b"too deep");
+        folder.look(second(0)).unwrap();
+        let look = folder.look(second(10)).unwrap();
+        assert_eq!((names(&look), look.passed_over.folders), (vec!["bank/a.ofx"], 1));
+        assert_eq!(look.passed_over.to_string(), "1 folder that cannot be read");
+    }
+
+    #[test]
     fn one_look_is_never_enough_even_without_a_settle_time() {
         let (root, mut folder) = inbox();
         folder.settle = Duration::ZERO;
@@ -350,7 +367,10 @@ mod tests {
         folder.look(second(0)).unwrap();
         let look = folder.look(second(10)).unwrap();
         assert_eq!(look.passed_over.to_string(), "1 link and 1 special file");
-        assert_eq!(look, Look { ignored: 6, passed_over: PassedOver { links: 1, special: 1 }, ..Look::default() });
+        assert_eq!(
+            look,
+            Look { ignored: 6, passed_over: PassedOver { links: 1, special: 1, folders: 0 }, ..Look::default() }
+        );
     }
 
     #[test]

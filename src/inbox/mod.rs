@@ -71,14 +71,6 @@ pub enum InboxError {
         /// Which folder is not there.
         missing: &'static str,
     },
-    /// Folders within folders without end.
-    #[error("cannot read the inbox: {} lies more than {limit} folders deep", path.display())]
-    TooDeep {
-        /// Where.
-        path: PathBuf,
-        /// The limit.
-        limit: usize,
-    },
 }
 
 /// Why one file could not be read. The next look tries again; the other files go on.
@@ -116,6 +108,9 @@ pub struct PassedOver {
     pub links: usize,
     /// Named pipes, sockets and devices.
     pub special: usize,
+    /// Folders below the inbox's own that cannot be listed, or lie too deep: one of them must not keep the rest from
+    /// being read.
+    pub folders: usize,
 }
 
 // === impl PassedOver ===
@@ -132,18 +127,18 @@ impl PassedOver {
     }
 }
 
-/// `1 link and 2 special files`.
+/// `1 link, 2 special files`.
 impl fmt::Display for PassedOver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
-        if self.links > 0 {
-            write!(f, "{} link{}", self.links, plural(self.links))?;
-        }
-        if self.links > 0 && self.special > 0 {
-            f.write_str(" and ")?;
-        }
-        if self.special > 0 {
-            write!(f, "{} special file{}", self.special, plural(self.special))?;
+        let counted = [
+            (self.links, "link", "links"),
+            (self.special, "special file", "special files"),
+            (self.folders, "folder that cannot be read", "folders that cannot be read"),
+        ];
+        let mut gap = "";
+        for (count, one, more) in counted.into_iter().filter(|(count, ..)| *count > 0) {
+            write!(f, "{gap}{count} {}", if count == 1 { one } else { more })?;
+            gap = ", ";
         }
         Ok(())
     }

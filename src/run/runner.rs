@@ -244,12 +244,13 @@ impl Runner {
         self.settling = look.settling.iter().map(|(_, first)| *first).collect();
         if look.passed_over != self.passed_over {
             self.passed_over = look.passed_over;
-            let PassedOver { links, special } = look.passed_over;
+            let PassedOver { links, special, folders } = look.passed_over;
             tracing::warn!(
                 event = event::FILES_PASSED_OVER,
                 links,
                 special,
-                "links and special files of the inbox are not read"
+                folders,
+                "something in the inbox is not read: links, special files, or folders that cannot be"
             );
         }
         Ok(!self.settling.is_empty())

@@ -271,10 +271,16 @@ fn schedule(layers: &Layers, tables: &Tables, faults: &mut Faults) -> Option<Sch
     }
 }
 
+/// A file that has not settled within a day is late whatever happens.
+const LONGEST_SETTLE: Duration = Duration::from_hours(24);
+
 fn inbox(sources: &Sources, layers: &Layers, faults: &mut Faults) -> Option<Inbox> {
     let mut section = Section::top("inbox", layers, faults);
     let url = folder(&mut section, sources, "inbox");
     let settle = section.get::<Duration>("settle");
+    if settle.is_some_and(|settle| settle > LONGEST_SETTLE) {
+        section.fault("settle", "is longer than a day: no file would be read in time".to_owned());
+    }
     section.finish();
     Some(Inbox { url: url?, settle: settle? })
 }

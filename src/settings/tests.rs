@@ -463,3 +463,10 @@ fn a_settings_file_that_was_named_must_be_there() {
     let error = Sources::of_process(Some(std::path::Path::new("/nowhere/counterfoil.toml"))).unwrap_err();
     assert!(error.to_string().contains("/nowhere/counterfoil.toml: the settings file cannot be read"), "{error}");
 }
+
+#[test]
+fn a_settle_time_beyond_a_day_is_a_fault() {
+    let told = fault("[inbox]\nsettle = \"25h\"");
+    assert!(told.contains("inbox.settle") && told.contains("longer than a day"), "{told}");
+    assert!(fault("[inbox]\nsettle = \"300000000000y\"").contains("inbox.settle"));
+}

@@ -130,8 +130,8 @@ events! {
         "A file of the inbox was refused, quarantined or held, for the reasons of these codes. `counterfoil runs` names it.";
     FILE_LEFT = "warn" "file.left" ["error"]
         "A file could not be read, or changed while it was: it is looked at again.";
-    FILES_PASSED_OVER = "warn" "file.passed_over" ["links", "special"]
-        "So many links, and so many pipes, sockets and devices lie in the inbox and are not read: only files are. Said once a change.";
+    FILES_PASSED_OVER = "warn" "file.passed_over" ["links", "special", "folders"]
+        "So many links, so many pipes, sockets and devices, and so many folders that cannot be listed or lie too deep are in the inbox and are not read. Said once a change.";
     BOOKS_UNREAD = "warn" "books.unread" ["error"]
         "The company's database could not be asked for the books, or its answer could not be taken: it is asked again.";
     FILE_GIVEN_UP = "error" "file.given_up" ["sha256", "error"]

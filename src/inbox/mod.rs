@@ -127,7 +127,7 @@ impl PassedOver {
     }
 }
 
-/// `1 link, 2 special files`.
+/// `1 link and 2 special files`.
 impl fmt::Display for PassedOver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = [
@@ -138,7 +138,7 @@ impl fmt::Display for PassedOver {
         let mut gap = "";
         for (count, one, more) in counted.into_iter().filter(|(count, ..)| *count > 0) {
             write!(f, "{gap}{count} {}", if count == 1 { one } else { more })?;
-            gap = ", ";
+            gap = " and ";
         }
         Ok(())
     }

@@ -31,6 +31,7 @@ use counterfoil::run::runner::{Bench, Runner};
 use counterfoil::scratch::Folder;
 use counterfoil::scratch::postgres::{self, Database};
 use counterfoil::settings::{Need, Settings, SettingsFile, Sources};
+use figures::random::Random;
 use figures::{Verdict, millis, ratio, row};
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};
@@ -166,23 +167,6 @@ fn peak_kib() -> anyhow::Result<u64> {
 }
 
 // === The files ===
-
-/// SplitMix64: the same files on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
 
 /// A payment as one side has it.
 struct Payment {

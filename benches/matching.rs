@@ -6,6 +6,9 @@
 
 #![expect(clippy::print_stdout, reason = "what was measured is this program's outcome")]
 
+#[path = "figures/random.rs"]
+mod random;
+
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -14,31 +17,8 @@ use counterfoil::calendar::Calendar;
 use counterfoil::matching::{self, Input, OpenLine, Origin, RuleSet};
 use counterfoil::money::Currency;
 use counterfoil::reference::{Reference, ReferenceKind};
+use random::Random;
 use rustix::time::{ClockId, clock_gettime};
-
-/// SplitMix64: the same lines on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for at in (1..items.len()).rev() {
-            let with = usize::try_from(self.below(at as u64 + 1)).unwrap_or(0);
-            items.swap(at, with);
-        }
-    }
-}
 
 /// What connects the two sides of most payments.
 #[derive(Clone, Copy)]

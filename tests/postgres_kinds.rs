@@ -3,6 +3,8 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a test says what it could not go on without")]
 
+#[path = "common/authority.rs"]
+mod authority;
 mod support;
 
 use std::path::Path;
@@ -49,12 +51,6 @@ impl Shared {
         }
         self.path(name)
     }
-
-    fn openssl(&self, arguments: &str) {
-        let mut command = std::process::Command::new("openssl");
-        let done = command.args(arguments.split(' ')).current_dir(self.folder.path()).output().expect("openssl");
-        assert!(done.status.success(), "{arguments}: {}", String::from_utf8_lossy(&done.stderr));
-    }
 }
 
 async fn migrated(server: &Postgres) -> Database {
@@ -67,14 +63,8 @@ async fn migrated(server: &Postgres) -> Database {
 async fn over_tls_only_a_server_that_the_named_authority_signed_is_believed() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let shared = Shared::new();
-    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-    shared.write("names", "subjectAltName = IP:127.0.0.1\n");
-    shared.openssl(&format!("req -x509 {key} -keyout ca.key -out ca.pem -days 2 -subj /CN=Authority"));
-    shared.openssl(&format!("req -x509 {key} -keyout other.key -out other.pem -days 2 -subj /CN=Other"));
-    shared.openssl(&format!("req {key} -keyout server.key -out server.csr -subj /CN=localhost"));
-    shared.openssl(
-        "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.pem",
-    );
+    authority::certify(shared.folder.path());
+    authority::found(shared.folder.path(), "other");
     let settings = [
         "ssl=on".to_owned(),
         format!("ssl_cert_file={}", shared.own("server.pem")),

@@ -5,6 +5,9 @@
 #[expect(dead_code, reason = "each suite uses its own part")]
 mod common;
 
+#[path = "common/authority.rs"]
+mod authority;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -201,25 +204,11 @@ async fn in_a_cluster_the_lease_is_had_from_whichever_node_serves_its_slot_and_a
     assert!(b.stop().await.is_clean());
 }
 
-/// An authority of our own, and a certificate for this machine, made by the openssl that Postgres brought along.
-fn certificates(folder: &Path) {
-    let openssl = |arguments: &str| {
-        let mut command = std::process::Command::new("openssl");
-        let done = command.args(arguments.split(' ')).current_dir(folder).output().unwrap();
-        assert!(done.status.success(), "{arguments}: {}", String::from_utf8_lossy(&done.stderr));
-    };
-    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-    std::fs::write(folder.join("names"), "subjectAltName = IP:127.0.0.1, DNS:localhost\n").unwrap();
-    openssl(&format!("req -x509 {key} -keyout ca.key -out ca.pem -days 2 -subj /CN=Authority"));
-    openssl(&format!("req {key} -keyout server.key -out server.csr -subj /CN=localhost"));
-    openssl("x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.pem");
-}
-
 #[tokio::test]
 async fn over_tls_only_a_server_that_the_named_authority_signed_is_believed() {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let folder = tempfile::tempdir().unwrap();
-    certificates(folder.path());
+    authority::certify(folder.path());
     let file = |name: &str| folder.path().join(name).display().to_string();
     let secure = free_port().unwrap();
     let port = secure.to_string();

@@ -4,6 +4,8 @@
 #![expect(clippy::print_stdout, reason = "what was measured is this program's outcome")]
 #![expect(dead_code, reason = "each bench uses its part of it")]
 
+pub(crate) mod random;
+
 use std::time::Duration;
 
 /// How long some repetitions of one thing took.

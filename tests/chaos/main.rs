@@ -54,6 +54,10 @@ async fn under_any_mix_of_faults_each_step_is_committed_once_by_the_term_that_he
     let mut done = Vec::new();
     let ended = tokio::select! {
         () = seen.watch(&place) => unreachable!("it looks for ever"),
+        () = tokio::time::sleep(Duration::from_secs(seconds) + CALM * 2) => {
+            let lasting = weather.lasting();
+            panic!("seed {seed}: no end {} s after the storm; lasting {lasting:?}\n{}", (CALM * 2).as_secs(), site.last_words())
+        }
         ended = async {
             tokio::join!(
                 weather.storm(&mut site, &place, &seen, until),

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use counterfoil::clock::{Clock, SystemClock};
 use counterfoil::db::schema;
 use counterfoil::scratch::postgres::{Database, OWNER, Postgres, WORKER};
 use counterfoil::scratch::redis::Redis;
@@ -17,6 +19,11 @@ use crate::link::{Link, Wire};
 pub(crate) const REPLICAS: usize = 3;
 /// The lease's ttl; the other timings are in the proportion to it that the defaults have, or a little shorter.
 pub(crate) const TTL_MS: u64 = 2000;
+
+/// How long the system may take to make a process.
+const STARTS_WITHIN: Duration = Duration::from_secs(30);
+/// How long an operator's command may take, also one that a frozen server keeps.
+const COMMAND_WITHIN: Duration = Duration::from_secs(30);
 
 /// What does not change while the storm lasts: shared by whoever drives, watches and judges.
 #[derive(Debug)]
@@ -63,14 +70,12 @@ impl Place {
 
     /// Runs a command as an operator would; whether it did what was asked.
     pub(crate) async fn operator(&self, arguments: &[&str]) -> Result<(), String> {
-        let done = tokio::process::Command::new(env!("CARGO_BIN_EXE_counterfoil"))
-            .args(arguments)
-            .arg("--config")
-            .arg(self.settings())
-            .env("COUNTERFOIL__POSTGRES__URL", self.database.url())
-            .kill_on_drop(true)
-            .output()
+        let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_counterfoil"));
+        command.args(arguments).arg("--config").arg(self.settings());
+        command.env("COUNTERFOIL__POSTGRES__URL", self.database.url()).kill_on_drop(true);
+        let done = tokio::time::timeout(COMMAND_WITHIN, command.output())
             .await
+            .map_err(|_| format!("no answer within {} s", COMMAND_WITHIN.as_secs()))?
             .expect("a process");
         if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()) }
     }
@@ -121,7 +126,7 @@ impl Site {
             .collect();
         let mut site = Self { replicas, redis, standby, postgres, clock_library: clock_library() };
         for at in 0..REPLICAS {
-            site.start(at, &place);
+            site.start(at, &place).await;
         }
         (site, place)
     }
@@ -131,8 +136,8 @@ impl Site {
         self.clock_library.is_some()
     }
 
-    /// Starts a replica, under the name and the address that it always has.
-    pub(crate) fn start(&mut self, at: usize, place: &Place) {
+    /// Starts a replica, under the name and the address that it always has. From then on signals reach it.
+    pub(crate) async fn start(&mut self, at: usize, place: &Place) {
         let own = Folder::new("replica", None).expect("a folder");
         let clock = place.folder.path().join(format!("clock-{at}"));
         std::fs::write(&clock, "+0").expect("written");
@@ -165,6 +170,11 @@ impl Site {
         arguments.push(place.settings().into_os_string());
         // `env` becomes the worker: its process id is the worker's.
         let process = Server::start(own, None, Ending::Kill, Path::new("/usr/bin/env"), arguments).expect("a replica");
+        let started = SystemClock.now();
+        while process.pid().is_none() {
+            assert!(SystemClock.now().since(started) < STARTS_WITHIN, "no process of {}", replica.name);
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
         replica.process = Some(process);
     }
 

@@ -20,6 +20,8 @@ const AT_ONCE: usize = 2;
 /// It storms so long, then all is well for a while: what was asked for gets somewhere, and is caught in the middle again.
 const GUST: Duration = Duration::from_secs(4);
 const LULL: Duration = Duration::from_secs(3);
+/// How long a replica may take to end once it was told to, with nothing in its way: its drain bound, and much more.
+const ENDS_WITHIN: Duration = Duration::from_secs(30);
 /// Processes that burn a processor each.
 const HOGS: usize = 4;
 
@@ -140,7 +142,7 @@ impl Weather {
             let gust = SystemClock.now() + GUST;
             while SystemClock.now() < gust {
                 self.heal(site, place, SystemClock.now()).await;
-                self.supervise(site, place);
+                self.supervise(site, place).await;
                 if self.lasting.len() < AT_ONCE {
                     let fault = self.choose(site, seen);
                     if self.lasting.iter().all(|lasting| lasting.fault.part() != fault.part()) {
@@ -151,11 +153,11 @@ impl Weather {
                 tokio::time::sleep(Duration::from_millis(self.dice.between(100, 900))).await;
             }
             self.heal(site, place, Boot::NEVER).await;
-            self.supervise(site, place);
+            self.supervise(site, place).await;
             tokio::time::sleep(LULL).await;
         }
         self.heal(site, place, Boot::NEVER).await;
-        self.supervise(site, place);
+        self.supervise(site, place).await;
     }
 
     /// Half of what befalls a replica befalls the leader.
@@ -233,10 +235,13 @@ impl Weather {
                         self.lasting.push(lasting);
                         continue;
                     }
+                    let asked = SystemClock.now();
                     while !site.replicas[at].has_ended() {
+                        let waited = SystemClock.now().since(asked);
+                        assert!(waited < ENDS_WITHIN, "{:?}, {waited:?} ago, and it runs on", lasting.fault);
                         tokio::time::sleep(Duration::from_millis(20)).await;
                     }
-                    site.start(at, place);
+                    site.start(at, place).await;
                 }
                 Fault::ClockStepped(at) => step_clock(place, at, "+0"),
                 Fault::ToRedis(at, _) | Fault::ToPostgres(at, _) | Fault::ToBoth(at, _) => {
@@ -273,14 +278,19 @@ impl Weather {
     }
 
     /// Starts replicas again that ended without having been told to: one whose work did not stop in time does.
-    fn supervise(&mut self, site: &mut Site, place: &Place) {
+    async fn supervise(&mut self, site: &mut Site, place: &Place) {
         for at in 0..REPLICAS {
             let meant = self.lasting.iter().any(|lasting| lasting.fault.part() == Part::Process(at));
             if !meant && site.replicas[at].has_ended() {
                 self.ended_by_themselves += 1;
-                site.start(at, place);
+                site.start(at, place).await;
             }
         }
+    }
+
+    /// What goes wrong now.
+    pub(crate) fn lasting(&self) -> Vec<Fault> {
+        self.lasting.iter().map(|lasting| lasting.fault).collect()
     }
 
     /// How often what happened.

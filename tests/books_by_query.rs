@@ -132,6 +132,34 @@ async fn it_is_asked_until_the_books_are_complete_less_and_less_often_and_then_n
 }
 
 #[tokio::test]
+async fn a_query_tells_of_the_present_and_what_comes_back_to_what_it_was_is_what_it_was() {
+    let (ledger, mut owner) = ledger().await;
+    // One balance is missing, so that the books are asked for again and again.
+    owner.execute("DELETE FROM public.balance WHERE account = 'europe'").await.unwrap();
+    let site = site(&ledger).await;
+    let mut runner = site.lead(1, "a").await;
+    site.day(&mut runner).await;
+    let batches = "SELECT count(*) FROM counterfoil.book_batch";
+    for cents in ["+ 1", "- 1", "- 0"] {
+        let before = site.count(batches).await;
+        for table in ["public.posting SET amount = amount", "public.balance SET closing = closing"] {
+            let change = format!("UPDATE {table} {cents} WHERE account = 'operating'");
+            owner.execute(sqlx::AssertSqlSafe(change)).await.unwrap();
+        }
+        site.clock.advance(Duration::from_mins(15));
+        runner.pass().await.unwrap();
+        let after = site.count(batches).await;
+        assert_eq!(after > before, cents != "- 0", "{cents}: {before} and {after} batches");
+    }
+    let entry = "SELECT minor FROM counterfoil.book_line WHERE id = 'OP-41001' ORDER BY revision";
+    let told: Vec<(i64,)> = site.rows(entry).await;
+    assert_eq!(told, [(-421_845,), (-421_745,), (-421_845,)]);
+    let closing = "SELECT closing FROM counterfoil.book_balance WHERE account = 'operating' ORDER BY seq";
+    let told: Vec<(i64,)> = site.rows(closing).await;
+    assert_eq!(told, [(33_024_909,), (33_025_009,), (33_024_909,)]);
+}
+
+#[tokio::test]
 async fn a_row_that_cannot_be_read_is_named_with_its_number_and_column_and_its_balances_wait() {
     let (ledger, mut owner) = ledger().await;
     owner.execute("UPDATE public.posting SET amount = 0.0001 WHERE id = 'OP-41001'").await.unwrap();

@@ -58,21 +58,73 @@ pub async fn last_seq(session: &mut PgConnection, account: &AccountId) -> Result
     Ok(seq)
 }
 
-/// Accounts to whose books a file brought something.
-pub async fn taken_of(session: &mut PgConnection, sha256: &[u8; 32]) -> Result<Vec<String>, DbError> {
-    let accounts =
-        sqlx::query_scalar!("SELECT account FROM counterfoil.book_batch WHERE sha256 = $1", sha256.as_slice())
-            .fetch_all(session)
-            .await?;
-    Ok(accounts)
+/// An account to whose books a content was brought before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Before {
+    /// The account.
+    pub account: String,
+    /// The account's last batch, whatever it came from.
+    pub last: i64,
+    /// The last batch that this content made.
+    pub content: i64,
+    /// The last batch that came from this place; none where it never brought one.
+    pub place: Option<i64>,
+    /// That batch was this content.
+    pub same: bool,
 }
 
-/// Stores a batch as the `seq`-th of its account.
+impl Before {
+    /// Has the place said something else since the content was last taken? Then it has come back to it.
+    ///
+    /// A content that merely moved to another place (a copy, a log that is rotated) has not: what that place said before
+    /// is older.
+    pub fn came_back(&self) -> bool {
+        self.place.is_some_and(|place| place > self.content)
+    }
+}
+
+/// The accounts to whose books a content was brought before, and what its place said to them last.
+pub async fn before(session: &mut PgConnection, sha256: &[u8; 32], place: &str) -> Result<Vec<Before>, DbError> {
+    let before = sqlx::query_as!(
+        Before,
+        r#"SELECT c.account,
+                  (SELECT max(seq) FROM counterfoil.book_batch b WHERE b.account = c.account) AS "last!",
+                  c.seq AS "content!", p.seq AS "place?", coalesce(p.sha256 = $1, false) AS "same!"
+           FROM (SELECT account, max(seq) AS seq FROM counterfoil.book_batch WHERE sha256 = $1 GROUP BY account) c
+           LEFT JOIN LATERAL (SELECT seq, sha256 FROM counterfoil.book_batch b
+                              WHERE b.account = c.account AND b.place = $2 ORDER BY seq DESC LIMIT 1) p ON true
+           ORDER BY c.account"#,
+        sha256.as_slice(),
+        place
+    )
+    .fetch_all(session)
+    .await?;
+    Ok(before)
+}
+
+/// The balances of these dates that stand, in minor units.
+pub async fn closings(
+    session: &mut PgConnection,
+    account: &AccountId,
+    dates: &[NaiveDate],
+) -> Result<BTreeMap<NaiveDate, i64>, DbError> {
+    let standing = sqlx::query!(
+        "SELECT DISTINCT ON (date) date, closing FROM counterfoil.book_balance
+         WHERE account = $1 AND date = ANY($2) ORDER BY date, seq DESC",
+        account.as_str(),
+        dates
+    )
+    .fetch_all(session)
+    .await?;
+    Ok(standing.into_iter().map(|balance| (balance.date, balance.closing)).collect())
+}
+
+/// Stores a batch as the `seq`-th of its account. `place` is the name in the inbox, or the query's setting.
 pub async fn store(
     session: &mut PgConnection,
     account: &AccountId,
     seq: i64,
-    sha256: &[u8; 32],
+    (sha256, place): (&[u8; 32], &str),
     batch: &Batch<'_>,
 ) -> Result<(), DbError> {
     const COLUMNS: [&str; 14] = [
@@ -93,8 +145,8 @@ pub async fn store(
     ];
     let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     sqlx::query!(
-        "INSERT INTO counterfoil.book_batch (account, seq, sha256, lines, balances, known, changed, through)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "INSERT INTO counterfoil.book_batch (account, seq, sha256, lines, balances, known, changed, through, place)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         account.as_str(),
         seq,
         sha256.as_slice(),
@@ -102,7 +154,8 @@ pub async fn store(
         count(batch.balances.len()),
         i64::try_from(batch.known).unwrap_or(i64::MAX),
         count(batch.lines.iter().filter(|(_, revision, _)| *revision > 0).count()),
-        batch.through
+        batch.through,
+        place
     )
     .execute(&mut *session)
     .await?;

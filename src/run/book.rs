@@ -11,8 +11,8 @@ use crate::account::AccountId;
 use crate::account::book_ledger::{BookLedger, ContentHash, Entry};
 use crate::account::registry::Lookup;
 use crate::book::{self, BookLine, LedgerBalance, ParsedBook};
-use crate::db::books::{self, Batch};
-use crate::db::checkpoint::Checkpoint;
+use crate::db::books::{self, Batch, Before};
+use crate::db::checkpoint::{Checkpoint, Key};
 use crate::db::fence;
 use crate::db::files::{self, FileVerdict};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -27,9 +27,22 @@ struct Part<'a> {
     balances: Vec<&'a LedgerBalance>,
 }
 
-/// Takes in a book file. Says nothing of one that is known already.
+/// Takes in a book file; none where it is known already.
+///
+/// A place that comes back to what it said before says it again: to the accounts that heard something else from it since,
+/// its content is news (decision 79).
 pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<Option<Tried<()>>, RunError> {
-    let Some(key) = to_judge(hand, desk, file, Step::Book).await? else { return Ok(None) };
+    let before = hand.read(async |session| books::before(session, &file.sha256, &file.name).await).await?;
+    let came_back = |account: &Before| file.present && account.came_back();
+    let key = match to_judge(hand, desk, file, Step::Book).await? {
+        Some(key) => key,
+        // Each batch raises the sum: the next return is another step, and whoever finds this one undone asks for this one.
+        None if before.iter().any(came_back) => {
+            let batches: i64 = before.iter().map(|account| account.last).sum();
+            Key::new("", Step::Book.name(), format!("{}/again/{batches}", hex(&file.sha256)))
+        }
+        None => return Ok(None),
+    };
     let judged_by = desk.judged_by.as_str();
     let checkpoint = Checkpoint::first(key.clone());
     let tried = hand
@@ -39,8 +52,8 @@ pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<
             hand.beat();
             let Sorted { mut parts, mut diagnostics, unknown } = sort(desk, &parsed);
             // Judged again since settings changed: what was taken then is not taken twice.
-            for account in hand.read(async |session| books::taken_of(session, &file.sha256).await).await? {
-                parts.retain(|id, _| id.as_str() != account);
+            for account in before.iter().filter(|account| !came_back(account)) {
+                parts.retain(|id, _| id.as_str() != account.account);
             }
             let mut batches: Vec<(AccountId, i64, Batch<'_>)> = Vec::new();
             for (account, part) in parts {
@@ -77,7 +90,7 @@ pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<
                         files::settle(&mut *sql, &[file.sha256.to_vec()]).await?;
                     }
                     for (account, seq, batch) in &batches {
-                        books::store(&mut *sql, account, *seq, &file.sha256, batch).await?;
+                        books::store(&mut *sql, account, *seq, (&file.sha256, &file.name), batch).await?;
                     }
                     Ok(())
                 })

@@ -95,6 +95,7 @@ fn arrived(books: Books) -> Vec<Arrived> {
         pinned: None,
         bytes: Arc::new(rows.bytes),
         sha256: rows.sha256,
+        present: true,
     };
     let entries = books.entries.map(|rows| file(ENTRIES, rows));
     entries.into_iter().chain(books.balances.map(|rows| file(BALANCES, rows))).collect()

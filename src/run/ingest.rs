@@ -42,6 +42,8 @@ pub(super) struct Arrived {
     pub(super) bytes: Arc<Vec<u8>>,
     /// Their SHA-256.
     pub(super) sha256: [u8; 32],
+    /// It lies at its place now. Else it was kept from an earlier reading, and the place may say something else.
+    pub(super) present: bool,
 }
 
 /// What a file says, before anything that is known is asked.
@@ -213,7 +215,8 @@ async fn chain(
         .await?;
     for (sha256, (name, places, bytes)) in waiting {
         let content = <[u8; 32]>::try_from(sha256.as_slice()).unwrap_or_default();
-        let file = Arrived { name, pinned: Some(account.id.clone()), bytes: Arc::new(bytes), sha256: content };
+        let file =
+            Arrived { name, pinned: Some(account.id.clone()), bytes: Arc::new(bytes), sha256: content, present: false };
         let registry = registry.clone();
         let mut again = blocking(move || read(&registry, &file)).await;
         let held = again.offers.remove(&account.id).unwrap_or_default().into_iter();

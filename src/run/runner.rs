@@ -236,6 +236,7 @@ impl Runner {
                 pinned: waiting.pinned.and_then(|id| crate::account::AccountId::new(&id).ok()),
                 sha256: waiting.sha256.try_into().unwrap_or_default(),
                 bytes: Arc::new(waiting.bytes),
+                present: false,
             };
             if !self.take(side, &file).await? {
                 break;
@@ -265,6 +266,7 @@ impl Runner {
                 pinned: entry.account,
                 bytes: Arc::new(content.bytes),
                 sha256: content.sha256,
+                present: true,
             })
         })
         .await

@@ -1,0 +1,58 @@
+//! Books that say A, then B, then A again: a place's newest word counts, and what is not taken is said.
+
+#![expect(clippy::expect_used, reason = "a test says what it could not go on without")]
+
+mod support;
+
+use counterfoil::run::runner::Runner;
+use support::day::Site;
+
+const LEDGER: &str = "inbox/book/ledger-brl-2026-11-27.csv";
+const BALANCES: &str = "inbox/book/balances-2026-11-27.csv";
+const ENTRY: &str = "SELECT b.minor FROM counterfoil.book_line b WHERE id = 'OP-41001' ORDER BY revision";
+const BATCHES: &str = "SELECT count(*) FROM counterfoil.book_batch";
+
+/// A day on which no books are complete, so that nothing is closed meanwhile.
+async fn site() -> (Site, String, String) {
+    let site = Site::of_the_example().await;
+    for name in ["inbox/bank/extrato-2026-11-27.ofx", "inbox/bank/europe/statement-2026-11-27.xml"] {
+        std::fs::remove_file(site.path(name)).expect("removed");
+    }
+    let right = std::fs::read_to_string(site.path(LEDGER)).expect("the books");
+    let wrong = right.replacen("-4218.45", "-4218.54", 1);
+    assert_ne!(right, wrong);
+    (site, right, wrong)
+}
+
+async fn deliver(site: &Site, runner: &mut Runner, place: &str, books: &str) {
+    std::fs::write(site.path(place), books).expect("written");
+    site.day(runner).await;
+}
+
+async fn revisions(site: &Site) -> Vec<i64> {
+    site.rows::<(i64,)>(ENTRY).await.into_iter().map(|(minor,)| minor).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_book_file_that_comes_back_to_what_it_said_before_is_taken_again() {
+    let (site, right, wrong) = site().await;
+    let stated = std::fs::read_to_string(site.path(BALANCES)).expect("the balances");
+    let mut runner = site.lead(1, "a").await;
+    site.day(&mut runner).await;
+    deliver(&site, &mut runner, LEDGER, &wrong).await;
+    deliver(&site, &mut runner, BALANCES, &stated.replace("330249.09", "330249.00")).await;
+    deliver(&site, &mut runner, LEDGER, &right).await;
+    deliver(&site, &mut runner, BALANCES, &stated).await;
+    assert_eq!(revisions(&site).await, [-421_845, -421_854, -421_845]);
+    let closing = "SELECT closing FROM counterfoil.book_balance WHERE account = 'operating' ORDER BY seq DESC LIMIT 1";
+    assert_eq!(site.count(closing).await, 33_024_909);
+
+    // It lies there untouched: neither another look nor another leader takes it again. And a second return is another one.
+    let before = site.count(BATCHES).await;
+    let mut runner = site.lead(2, "b").await;
+    site.day(&mut runner).await;
+    assert_eq!(site.count(BATCHES).await, before);
+    deliver(&site, &mut runner, LEDGER, &wrong).await;
+    deliver(&site, &mut runner, LEDGER, &right).await;
+    assert_eq!(revisions(&site).await, [-421_845, -421_854, -421_845, -421_854, -421_845]);
+}

@@ -15,6 +15,7 @@
 --   TF001 the term is not the installed one: step down        TF004 a token leaps by more than a million
 --   TF002 the transaction did not enter its term              TF005 the database belongs to another lease
 --   TF003 a token out of range, or a bad name                 TF006 a table that cannot carry the fence
+--   TF008 the lease was won in another Redis than that of the term, whose leader is alive
 --
 -- Every function names its objects in full and fixes search_path with pg_temp last, so that no temporary table, function
 -- or operator of a caller can stand in for ours.
@@ -42,7 +43,9 @@ CREATE TABLE counterfoil.leader_term (
     -- Below 2^53: Redis counts it in Lua, whose numbers are doubles.
     token        bigint      NOT NULL CHECK (token BETWEEN 1 AND 9007199254740991),
     owner        text        NOT NULL CHECK (owner <> ''),
-    installed_at timestamptz NOT NULL
+    installed_at timestamptz NOT NULL,
+    -- The Redis that its lease was won in, by the id that Redis keeps; null where it was not told.
+    store        uuid
 );
 COMMENT ON TABLE counterfoil.leader_term IS
     'The installed term: the only one whose transactions may write. Written by install_term alone.';
@@ -134,13 +137,49 @@ BEGIN
 END
 $$;
 
+-- === Whether a leader is alive ===
+
+-- A leader's session of the election holds a second advisory lock, (1128682561, lease_key(owner)), from the install of its
+-- term until it has stepped down. It says one thing, that its process is there, and protects nothing: who may write is
+-- decided by the row alone. Asked only where a term is to be replaced out of another Redis.
+CREATE FUNCTION counterfoil.is_alive(owner text) RETURNS boolean
+    LANGUAGE sql STABLE STRICT
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+        SELECT EXISTS (
+            SELECT FROM pg_locks l
+            WHERE l.locktype = 'advisory'
+              AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+              AND l.classid = 1128682561::oid
+              AND l.objid = (counterfoil.lease_key(owner)::bigint & 4294967295)::oid
+              AND l.objsubid = 2
+              AND l.granted AND l.pid <> pg_backend_pid())
+    $$;
+
+-- Takes that lock for this session, once however often it is called: session locks are counted. False where another
+-- session has it: the leader's own one, whose end the server has not noticed yet.
+CREATE FUNCTION counterfoil.hold_term(owner text) RETURNS boolean
+    LANGUAGE sql VOLATILE STRICT
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+        SELECT CASE
+            WHEN EXISTS (
+                SELECT FROM pg_locks l
+                WHERE l.locktype = 'advisory' AND l.classid = 1128682561::oid
+                  AND l.objid = (counterfoil.lease_key(owner)::bigint & 4294967295)::oid
+                  AND l.objsubid = 2 AND l.granted AND l.pid = pg_backend_pid()) THEN true
+            ELSE pg_try_advisory_lock(1128682561, counterfoil.lease_key(owner))
+        END
+    $$;
+
 -- === Installing a term ===
 
 -- Makes (token, owner) the installed term if its token is higher than the installed one, and returns the row that stands
 -- afterwards: the caller leads if it is its own. So a lost reply is safe to ask again, and an equal token of another
 -- owner is refused (a Redis that lost its counter can hand one out twice). Waits for writers in flight; the caller bounds
--- that by statement_timeout.
-CREATE FUNCTION counterfoil.install_term(p_lease text, p_token bigint, p_owner text)
+-- that by statement_timeout. A lease that was won in another Redis than the installed term's replaces it only once its
+-- leader has gone: two Redises for one database would otherwise take turns for ever.
+CREATE FUNCTION counterfoil.install_term(p_lease text, p_token bigint, p_owner text, p_store uuid DEFAULT NULL)
     RETURNS counterfoil.leader_term
     LANGUAGE plpgsql VOLATILE SECURITY DEFINER
     SET search_path = pg_catalog, pg_temp
@@ -166,8 +205,16 @@ BEGIN
             PERFORM pg_advisory_xact_lock(1128682572, counterfoil.lease_key(p_lease));
         END IF;
         SELECT t.* INTO standing FROM counterfoil.leader_term t WHERE t.lease = p_lease;
+        IF standing.token = p_token AND standing.owner = p_owner THEN
+            PERFORM counterfoil.hold_term(p_owner);
+        END IF;
         IF standing.token >= p_token THEN
             RETURN standing;
+        END IF;
+        IF standing.store <> p_store AND counterfoil.is_alive(standing.owner) THEN
+            RAISE EXCEPTION 'token % of lease "%" was won in Redis %, and the installed term % in Redis %, whose leader % is alive',
+                    p_token, p_lease, left(p_store::text, 8), standing.token, left(standing.store::text, 8), standing.owner
+                USING ERRCODE = 'TF008', HINT = 'One of the two has a wrong redis.url: correct it, and restart that replica.';
         END IF;
         IF p_token - coalesce(standing.token, 0) > 1000000 THEN
             RAISE EXCEPTION 'token % of lease "%" leaps by more than a million: the installed one is %',
@@ -179,8 +226,8 @@ BEGIN
 
     now_here := clock_timestamp();
     IF standing.lease IS NULL THEN
-        INSERT INTO counterfoil.leader_term AS t (lease, token, owner, installed_at)
-        VALUES (p_lease, p_token, p_owner, now_here)
+        INSERT INTO counterfoil.leader_term AS t (lease, token, owner, installed_at, store)
+        VALUES (p_lease, p_token, p_owner, now_here, p_store)
         ON CONFLICT DO NOTHING
         RETURNING t.* INTO standing;
         IF NOT FOUND THEN
@@ -190,7 +237,7 @@ BEGIN
         END IF;
     ELSE
         UPDATE counterfoil.leader_term t
-        SET token = p_token, owner = p_owner, installed_at = now_here
+        SET token = p_token, owner = p_owner, installed_at = now_here, store = p_store
         WHERE t.lease = p_lease
         RETURNING t.* INTO standing;
     END IF;
@@ -207,6 +254,7 @@ BEGIN
     INSERT INTO counterfoil.leadership_event (lease, kind, token, owner, node, started_at)
     VALUES (p_lease, 'term', p_token, p_owner, regexp_replace(p_owner, ':[^:]*$', ''), now_here);
 
+    PERFORM counterfoil.hold_term(p_owner);
     RETURN standing;
 END
 $$;
@@ -337,5 +385,6 @@ GRANT INSERT (account, step, key, owner) ON counterfoil.checkpoint TO counterfoi
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA counterfoil FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     counterfoil.lease_key(text), counterfoil.lock_holders(text), counterfoil.evict_holders(text),
-    counterfoil.install_term(text, bigint, text), counterfoil.enter_term(text, bigint, text), counterfoil.entered_token()
+    counterfoil.is_alive(text), counterfoil.hold_term(text),
+    counterfoil.install_term(text, bigint, text, uuid), counterfoil.enter_term(text, bigint, text), counterfoil.entered_token()
     TO counterfoil_worker;

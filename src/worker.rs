@@ -291,7 +291,7 @@ impl StatusSource for Replica {
             (standing.held_back == Some(why)).then(detail)
         };
         let unsound = behind(Ineligible::PrivilegesUnsound);
-        let obstacle = behind(Ineligible::Obstructed);
+        let obstacle = behind(Ineligible::Obstructed).or_else(|| behind(Ineligible::OtherRedis));
         Status {
             at: now,
             node: self.node.clone(),

@@ -11,7 +11,7 @@ use common::proxy::{Network, Proxy};
 use common::{connect, keys, lease_name, signal};
 use counterfoil::election::address::RedisAddress;
 use counterfoil::election::lease::{Acquisition, Lease, LeaseError, Release, Renewal};
-use counterfoil::election::{FencingToken, Owner};
+use counterfoil::election::{FencingToken, Owner, StoreId};
 use counterfoil::scratch::redis::Redis;
 use redis::AsyncTypedCommands;
 use rustix::process::Signal;
@@ -35,8 +35,21 @@ fn token(token: u64) -> FencingToken {
     FencingToken::new(token).unwrap()
 }
 
-fn won(token: FencingToken) -> Acquisition {
-    Acquisition::Won { token, again: false, raised: false }
+/// A lease that was won: its token, whether it was ours already, whether the floor raised the counter.
+type Won = (u64, bool, bool);
+
+fn won(answer: Acquisition) -> Won {
+    match answer {
+        Acquisition::Won { token, again, raised, .. } => (token.get(), again, raised),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn store(answer: &Acquisition) -> StoreId {
+    match answer {
+        Acquisition::Won { store, .. } | Acquisition::Elsewhere { store } => *store,
+        Acquisition::Held { .. } => panic!("{answer:?}"),
+    }
 }
 
 async fn broken(lease: &mut Lease) -> String {
@@ -49,7 +62,7 @@ async fn broken(lease: &mut Lease) -> String {
 #[tokio::test]
 async fn s13_a_lease_has_a_token_and_an_end_from_its_first_instant() {
     let redis = Redis::start().await.unwrap();
-    assert_eq!(lease(&redis).acquire(&owner("a:1"), TTL, 0).await.unwrap(), won(token(1)));
+    assert_eq!(won(lease(&redis).acquire(&owner("a:1"), TTL, 0).await.unwrap()), (1, false, false));
     let mut outside = connect(&redis).await;
     assert_eq!(outside.get(keys().holder).await.unwrap().as_deref(), Some("a:1 1"));
     let left: i64 = redis::cmd("PTTL").arg(keys().holder).query_async(&mut outside).await.unwrap();
@@ -92,7 +105,7 @@ async fn s12_a_candidacy_whose_answer_was_lost_finds_the_lease_its_own_with_the_
     if again.is_err() {
         again = lease.acquire(&owner("a:1"), TTL, 0).await;
     }
-    assert_eq!(again.unwrap(), Acquisition::Won { token: token(2), again: true, raised: false });
+    assert_eq!(won(again.unwrap()), (2, true, false));
 }
 
 #[tokio::test]
@@ -133,9 +146,42 @@ async fn s16_a_redis_that_lost_its_counter_goes_on_from_the_term_that_postgres_h
     let redis = Redis::start().await.unwrap();
     let mut lease = lease(&redis);
     let raised = lease.acquire(&owner("a:1"), TTL, 57).await.unwrap();
-    assert_eq!(raised, Acquisition::Won { token: token(58), again: false, raised: true });
+    assert_eq!(won(raised), (58, false, true));
     lease.release(&owner("a:1"), token(58), false).await.unwrap();
-    assert_eq!(lease.acquire(&owner("b:1"), TTL, 58).await.unwrap(), won(token(59)));
+    assert_eq!(won(lease.acquire(&owner("b:1"), TTL, 58).await.unwrap()), (59, false, false));
+}
+
+#[tokio::test]
+async fn a_redis_keeps_one_id_through_every_term_and_gets_another_when_it_has_lost_its_data() {
+    let redis = Redis::start().await.unwrap();
+    let mut lease = lease(&redis);
+    let first = store(&lease.acquire(&owner("a:1"), TTL, 0).await.unwrap());
+    assert_eq!(store(&lease.acquire(&owner("a:1"), TTL, 0).await.unwrap()), first, "ours already");
+    lease.release(&owner("a:1"), token(1), false).await.unwrap();
+    assert_eq!(store(&lease.acquire(&owner("b:1"), TTL, 1).await.unwrap()), first);
+    let mut outside = connect(&redis).await;
+    outside.flushall().await.unwrap();
+    assert_ne!(store(&lease.acquire(&owner("c:1"), TTL, 2).await.unwrap()), first);
+    outside.set(keys().store, "mine").await.unwrap();
+    let sentence = broken(&mut lease).await;
+    assert!(sentence.contains(":store holds \"mine\"") && sentence.contains("redis-cli DEL"), "{sentence}");
+}
+
+#[tokio::test]
+async fn while_a_leader_is_alive_in_another_redis_nothing_is_granted_here() {
+    let (one, two) = (Redis::start().await.unwrap(), Redis::start().await.unwrap());
+    let home = store(&lease(&one).acquire(&owner("a:1"), TTL, 0).await.unwrap());
+    let mut other = lease(&two);
+    let refused = other.acquire_beside(&owner("b:1"), TTL, 1, Some(home)).await.unwrap();
+    assert!(matches!(refused, Acquisition::Elsewhere { store } if store != home), "{refused:?}");
+    let mut outside = connect(&two).await;
+    assert_eq!(outside.get(keys().holder).await.unwrap(), None);
+    assert_eq!(outside.get(keys().token).await.unwrap(), None, "not even a token was spent");
+    // In the leader's own Redis it is as ever: held; and its own where an answer was lost.
+    let held = lease(&one).acquire_beside(&owner("c:1"), TTL, 1, Some(home)).await.unwrap();
+    assert!(matches!(held, Acquisition::Held { .. }), "{held:?}");
+    // Once the leader has gone this Redis is as good as any, and says the id that it was refused by.
+    assert_eq!(store(&other.acquire(&owner("b:2"), TTL, 1).await.unwrap()), store(&refused));
 }
 
 #[tokio::test]
@@ -143,7 +189,7 @@ async fn a_counter_ahead_of_postgres_is_not_turned_back() {
     let redis = Redis::start().await.unwrap();
     connect(&redis).await.set(keys().token, "100").await.unwrap();
     // 9 is below 100 as a number, and above it as text.
-    assert_eq!(lease(&redis).acquire(&owner("a:1"), TTL, 9).await.unwrap(), won(token(101)));
+    assert_eq!(won(lease(&redis).acquire(&owner("a:1"), TTL, 9).await.unwrap()), (101, false, false));
 }
 
 #[tokio::test]
@@ -152,7 +198,7 @@ async fn tokens_are_exact_up_to_the_last_one() {
     let mut lease = lease(&redis);
     let greatest = FencingToken::MAX.get();
     let last = lease.acquire(&owner("a:1"), TTL, greatest - 1).await.unwrap();
-    assert_eq!(last, Acquisition::Won { token: FencingToken::MAX, again: false, raised: true });
+    assert_eq!(won(last), (greatest, false, true));
     lease.release(&owner("a:1"), FencingToken::MAX, false).await.unwrap();
     let sentence = broken(&mut lease).await;
     assert!(sentence.contains("{counterfoil:test}:token holds 9007199254740991"), "{sentence}");
@@ -198,10 +244,7 @@ async fn keys_that_hold_what_no_worker_writes_are_named_with_what_to_do() {
         }
         // What the sentence says to do is what mends it.
         outside.del(key).await.unwrap();
-        assert_eq!(
-            lease.acquire(&owner("a"), TTL, 3).await.unwrap(),
-            Acquisition::Won { token: token(4), again: false, raised: true }
-        );
+        assert_eq!(won(lease.acquire(&owner("a"), TTL, 3).await.unwrap()), (4, false, true));
         outside.flushall().await.unwrap();
     }
 }
@@ -296,10 +339,7 @@ async fn a_redis_that_was_restarted_is_dialled_anew() {
     let down = lease.renew(&owner("a:1"), token(1), TTL).await;
     assert!(matches!(&down, Err(error @ LeaseError::Connection(_)) if error.is_unknown()), "{down:?}");
     let _redis = Redis::start_on(port).await.unwrap();
-    assert_eq!(
-        lease.acquire(&owner("a:2"), TTL, 1).await.unwrap(),
-        Acquisition::Won { token: token(2), again: false, raised: true }
-    );
+    assert_eq!(won(lease.acquire(&owner("a:2"), TTL, 1).await.unwrap()), (2, false, true));
 }
 
 /// How many connections Redis has taken in all.

@@ -37,7 +37,7 @@ pub use event::{Acquired, Attempt, Change, Effect, Event, Fit, Installed, Renewe
 
 use super::reason::{Ineligible, Reason, Role};
 use super::timing::Timings;
-use super::{FencingToken, Owner};
+use super::{FencingToken, Owner, StoreId};
 use crate::instant::{Boot, Reading};
 
 /// The state machine of one replica and one lease.
@@ -58,6 +58,10 @@ pub struct Elector {
     losses: u32,
     /// Until then others go first, if there are others.
     hold_until: Boot,
+    /// The last term was lost to a newer one: there are others, however alone this replica's Redis makes it look.
+    fenced: bool,
+    /// Since when Redis has said that the leader's is another one.
+    elsewhere_since: Option<Boot>,
     /// Until then others go first, whether or not there are any.
     resigned_until: Boot,
     /// A release was heard while a question was under way: ask again at once if it was answered "held".
@@ -81,6 +85,7 @@ struct Candidacy {
 struct Holding {
     owner: Owner,
     token: FencingToken,
+    store: StoreId,
     trusted_until: Boot,
     renewal: Renewal,
 }
@@ -146,6 +151,8 @@ impl Elector {
             setbacks: 0,
             losses: 0,
             hold_until: Boot::ZERO,
+            fenced: false,
+            elsewhere_since: None,
             resigned_until: Boot::ZERO,
             heard: false,
             slept: None,

@@ -31,7 +31,7 @@ use super::reason::{Ineligible, Reason, Role};
 use super::tenure::{AtWork, Progress, Said, Tenure, Trust};
 use super::term::{self, EventKind, InstalledTerm, Term, TermStore};
 use super::timing::Timings;
-use super::{FencingToken, LeaseName};
+use super::{FencingToken, LeaseName, StoreId};
 use crate::clock::Clock;
 use crate::db::connect::Connector;
 use crate::telemetry::{self, event};
@@ -135,6 +135,15 @@ pub enum KeeperError {
     LineEnded(String),
 }
 
+/// What Postgres says that a candidate has to go by.
+#[derive(Debug, Clone, Copy)]
+struct Floor {
+    /// The token of the installed term; 0 before the first.
+    token: u64,
+    /// The Redis in which its leader won, while that leader is alive.
+    incumbent: Option<StoreId>,
+}
+
 /// What the lines tell the keeper.
 #[derive(Debug)]
 enum News {
@@ -145,9 +154,9 @@ enum News {
     /// The answer to an install, with the term if there is one.
     Installed { attempt: Attempt, answer: Installed, term: Option<Term> },
     /// Postgres' half of an eligibility question.
-    Asked { attempt: Attempt, answer: Result<u64, Ineligible>, detail: Option<String>, count_peers: bool },
+    Asked { attempt: Attempt, answer: Result<Floor, Ineligible>, detail: Option<String>, count_peers: bool },
     /// Redis' half: whether others listen.
-    Peers { attempt: Attempt, floor: u64, alone: bool },
+    Peers { attempt: Attempt, floor: Floor, alone: bool },
     /// Another holds the lease, for longer than any of us would; or nobody does, or as usual.
     Waits(Option<LongWait>),
     /// The installed term was read.
@@ -262,6 +271,8 @@ impl Keeper {
                 alive: Arc::clone(&alive),
                 sound: false,
                 beyond: false,
+                leads: None,
+                timings,
             },
             calls,
             news.clone(),
@@ -345,6 +356,15 @@ struct Desk {
     /// The term whose work stopped of itself, before it was told to.
     stopped: Option<FencingToken>,
     exit: Option<bool>,
+}
+
+// === impl Floor ===
+
+impl Floor {
+    /// A candidacy's leave, with a nonce of its own.
+    fn fit(self, alone: bool) -> Fit {
+        Fit { floor: self.token, incumbent: self.incumbent, nonce: Uuid::new_v4(), alone }
+    }
 }
 
 // === impl Desk ===
@@ -449,12 +469,11 @@ impl Desk {
                 if detail.is_some() {
                     self.update(|snapshot| snapshot.held_back_detail = detail);
                 }
-                let nonce = Uuid::new_v4();
-                let answer = answer.map(|floor| Fit { floor, nonce, alone: false });
+                let answer = answer.map(|floor| floor.fit(false));
                 self.step(Event::Eligibility { attempt, answer });
             }
             News::Peers { attempt, floor, alone } => {
-                let fit = Fit { floor, nonce: Uuid::new_v4(), alone };
+                let fit = floor.fit(alone);
                 self.step(Event::Eligibility { attempt, answer: Ok(fit) });
             }
             News::Waits(waits) => self.on_waits(waits),
@@ -556,8 +575,8 @@ impl Desk {
             Effect::Ask { attempt, count_peers } => {
                 let _ = self.postgres.send(Call::Ask { attempt, count_peers });
             }
-            Effect::Acquire { attempt, owner, floor } => {
-                let _ = self.redis.send(Question::Acquire { attempt, owner, floor });
+            Effect::Acquire { attempt, owner, floor, incumbent } => {
+                let _ = self.redis.send(Question::Acquire { attempt, owner, floor, incumbent });
             }
             Effect::Renew { attempt, owner, token } => {
                 let _ = self.redis.send(Question::Renew { attempt, owner, token });
@@ -565,8 +584,8 @@ impl Desk {
             Effect::Release { attempt, owner, token, publish } => {
                 let _ = self.redis.send(Question::Release { attempt, owner, token, publish });
             }
-            Effect::Install { attempt, owner, token } => {
-                let _ = self.postgres.send(Call::Install { attempt, owner, token });
+            Effect::Install { attempt, owner, token, store } => {
+                let _ = self.postgres.send(Call::Install { attempt, owner, token, store });
             }
             Effect::Evict { attempt, token } => {
                 let _ = self.postgres.send(Call::Evict { attempt, token });
@@ -593,6 +612,11 @@ impl Desk {
                 if let Some(stop) = self.stop_work.take() {
                     stop.cancel();
                 }
+                // Who lost the lease makes way at once, also for a Redis that is not his; who leaves of his own will is
+                // there until he has released it, so that the next one comes out of the same Redis.
+                if reason.is_involuntary() {
+                    let _ = self.postgres.send(Call::StandDown);
+                }
                 if self.stopped == Some(token) {
                     self.turn(Event::WorkStopped { token });
                 }
@@ -618,6 +642,9 @@ impl Desk {
 
     fn announce(&mut self, change: &Change) {
         telemetry::transition(change.reason);
+        if change.to == Role::Follower {
+            let _ = self.postgres.send(postgres_line::Call::StandDown);
+        }
         let lasted = self.clock.now().since(change.since);
         tracing::info!(
             event = event::TRANSITION,

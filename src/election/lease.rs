@@ -16,7 +16,7 @@ use redis::{
 };
 
 use super::address::RedisAddress;
-use super::{FencingToken, LeaseName, Owner};
+use super::{FencingToken, LeaseName, Owner, StoreId};
 
 /// The keys of a lease: one hash slot, and used for nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct LeaseKeys {
     pub holder: String,
     /// The counter of tokens.
     pub token: String,
+    /// The id of this Redis.
+    pub store: String,
     /// Where a release is published.
     pub released: String,
 }
@@ -69,6 +71,8 @@ pub enum Acquisition {
         again: bool,
         /// Postgres' floor was above Redis' counter: Redis has lost data.
         raised: bool,
+        /// The Redis that it was won in.
+        store: StoreId,
     },
     /// Somebody else's.
     Held {
@@ -78,6 +82,11 @@ pub enum Acquisition {
         left: Duration,
         /// It had no ttl, and was given one: somebody wrote it by hand.
         mended: bool,
+    },
+    /// Nobody's here; but the installed leader is alive, and won in another Redis. Nothing was granted.
+    Elsewhere {
+        /// The Redis that was asked.
+        store: StoreId,
     },
 }
 
@@ -153,7 +162,7 @@ impl LeaseKeys {
     /// The keys of the lease of this name.
     pub fn of(lease: &LeaseName) -> Self {
         let key = |last: &str| format!("{{counterfoil:{lease}}}:{last}");
-        Self { holder: key("holder"), token: key("token"), released: key("released") }
+        Self { holder: key("holder"), token: key("token"), store: key("store"), released: key("released") }
     }
 }
 
@@ -185,15 +194,33 @@ impl Lease {
     /// Tries to win. `floor` is the token that Postgres holds: the next one is above it, whatever Redis remembers.
     /// Safe to repeat with the same owner, and necessary after an error: a lost answer may have been "won".
     pub async fn acquire(&mut self, owner: &Owner, ttl: Duration, floor: u64) -> Result<Acquisition, LeaseError> {
+        self.acquire_beside(owner, ttl, floor, None).await
+    }
+
+    /// The same while a leader is alive that won in the Redis `incumbent`: granted in that one alone.
+    pub async fn acquire_beside(
+        &mut self,
+        owner: &Owner,
+        ttl: Duration,
+        floor: u64,
+        incumbent: Option<StoreId>,
+    ) -> Result<Acquisition, LeaseError> {
         let mut call = self.scripts.acquire.key(&self.keys.holder);
-        call.key(&self.keys.token).arg(owner.as_str()).arg(millis(ttl)).arg(floor);
+        call.key(&self.keys.token).key(&self.keys.store).arg(owner.as_str()).arg(millis(ttl)).arg(floor);
         call.arg(FencingToken::MAX.get()).arg(floor.saturating_add(FencingToken::LEAP - 1));
+        call.arg(StoreId::new(uuid::Uuid::new_v4()).to_string());
+        call.arg(incumbent.map_or_else(String::new, |store| store.to_string()));
         let answer = self.wire.run(&call).await?;
+        let strange = || LeaseError::Strange(format!("{answer:?}"));
         match &parts(&answer)[..] {
-            [word, token, again, raised] if *word == "won" => {
-                let token = token_of(token).ok_or_else(|| LeaseError::Strange(format!("{answer:?}")))?;
+            [word, token, again, raised, store] if *word == "won" => {
+                let token = token_of(token).ok_or_else(strange)?;
+                let store = StoreId::from_stored(store).ok_or_else(strange)?;
                 self.replicated(owner, token).await?;
-                Ok(Acquisition::Won { token, again: again == "1", raised: raised == "1" })
+                Ok(Acquisition::Won { token, again: again == "1", raised: raised == "1", store })
+            }
+            [word, store] if *word == "elsewhere" => {
+                Ok(Acquisition::Elsewhere { store: StoreId::from_stored(store).ok_or_else(strange)? })
             }
             [word, holder, left, mended] if *word == "held" => Ok(Acquisition::Held {
                 holder: holder.clone(),
@@ -203,7 +230,7 @@ impl Lease {
             [word, key, fault, found] if *word == "broken" => {
                 Err(LeaseError::Broken(self.keys.broken(key, fault, found)))
             }
-            _ => Err(LeaseError::Strange(format!("{answer:?}"))),
+            _ => Err(strange()),
         }
     }
 
@@ -417,6 +444,7 @@ impl LeaseKeys {
     fn broken(&self, key: &str, fault: &str, found: &str) -> String {
         let (key, mend) = match key {
             "holder" => (&self.holder, "no worker can hold what is not a lease"),
+            "store" => (&self.store, "the next candidate gives this Redis a new id"),
             _ => (&self.token, "the next token then follows from Postgres"),
         };
         let wrong = match fault {
@@ -433,6 +461,17 @@ impl LeaseKeys {
              choose another lease.name"
         )
     }
+}
+
+/// What it means that the leader's Redis is another one than this replica's, and what to do.
+pub fn elsewhere(store: Option<StoreId>, incumbent: StoreId) -> String {
+    format!(
+        "the Redis of this redis.url (store {}) is another one than the leader's (store {}). Two would take the lead from \
+         each other for ever, so whoever is not of the leader's waits. Find out which replica has a wrong redis.url, or \
+         which name leads to two servers; correct it, and restart that replica",
+        store.map_or_else(|| "without an id".to_owned(), StoreId::short),
+        incumbent.short()
+    )
 }
 
 /// Would a replica of this ttl never have set a lease of so long a life? Twice is left to a replica that an update has

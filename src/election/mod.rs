@@ -36,6 +36,12 @@ pub struct FencingToken(u64);
 #[serde(transparent)]
 pub struct Owner(String);
 
+/// Which Redis a lease was won in: an id that Redis keeps beside the lease, made by chance when there is none. A Redis that
+/// lost its data is another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StoreId(uuid::Uuid);
+
 // === impl LeaseName ===
 
 impl LeaseName {
@@ -125,5 +131,35 @@ impl Owner {
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+// === impl StoreId ===
+
+impl StoreId {
+    /// Of this value.
+    pub const fn new(id: uuid::Uuid) -> Self {
+        Self(id)
+    }
+
+    /// As Redis keeps it; nothing for what no worker wrote.
+    pub fn from_stored(text: &str) -> Option<Self> {
+        uuid::Uuid::parse_str(text).ok().map(Self)
+    }
+
+    /// As Postgres keeps it.
+    pub fn get(self) -> uuid::Uuid {
+        self.0
+    }
+
+    /// Its first eight digits: enough to tell two of them apart, for people.
+    pub fn short(self) -> String {
+        self.0.simple().to_string().chars().take(8).collect()
+    }
+}
+
+impl fmt::Display for StoreId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.hyphenated().fmt(f)
     }
 }

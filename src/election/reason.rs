@@ -66,6 +66,8 @@ pub enum Ineligible {
     /// No term can be installed until a person removes what is in the way: another lease's database, a counter that leaps,
     /// a key that holds something else, a lock held by a session out of reach.
     Obstructed,
+    /// The leader is alive, and won its lease in another Redis than this replica's.
+    OtherRedis,
     /// It resigned a moment ago, and lets others go first.
     Resigned,
     /// `lease.eligible = false`.
@@ -178,7 +180,7 @@ impl fmt::Display for Reason {
 
 impl Ineligible {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::PostgresUnreachable,
         Self::PostgresInRecovery,
         Self::PostgresReadOnly,
@@ -186,6 +188,7 @@ impl Ineligible {
         Self::PrivilegesUnsound,
         Self::InboxUnreadable,
         Self::Obstructed,
+        Self::OtherRedis,
         Self::Resigned,
         Self::NeverLeads,
         Self::OldWorkAlive,
@@ -201,6 +204,7 @@ impl Ineligible {
             Self::PrivilegesUnsound => "privileges_unsound",
             Self::InboxUnreadable => "inbox_unreadable",
             Self::Obstructed => "obstructed",
+            Self::OtherRedis => "other_redis",
             Self::Resigned => "resigned",
             Self::NeverLeads => "never_leads",
             Self::OldWorkAlive => "old_work_alive",
@@ -209,7 +213,7 @@ impl Ineligible {
 
     /// It lasts until a person does something, and Postgres is there to hear of it.
     pub fn is_standing(self) -> bool {
-        matches!(self, Self::PrivilegesUnsound | Self::InboxUnreadable | Self::Obstructed)
+        matches!(self, Self::PrivilegesUnsound | Self::InboxUnreadable | Self::Obstructed | Self::OtherRedis)
     }
 
     /// The sentence for it.
@@ -222,6 +226,7 @@ impl Ineligible {
             Self::PrivilegesUnsound => "this login could bypass the fence, or could not evict; see counterfoil check",
             Self::InboxUnreadable => "the inbox cannot be read",
             Self::Obstructed => "no term can be installed; see counterfoil check",
+            Self::OtherRedis => "its Redis is another one than the leader's; correct redis.url",
             Self::Resigned => "it resigned, and lets others go first",
             Self::NeverLeads => "lease.eligible is false: this replica never leads",
             Self::OldWorkAlive => "work of an older term is still alive in this process",

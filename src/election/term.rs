@@ -14,7 +14,7 @@ use sqlx::Executor;
 use sqlx::postgres::{PgConnection, PgDatabaseError};
 
 use super::reason::Reason;
-use super::{FencingToken, LeaseName, Owner};
+use super::{FencingToken, LeaseName, Owner, StoreId};
 use crate::db::connect::{ConnectError, Connector, Limits, Purpose};
 use crate::db::leadership;
 use crate::db::said;
@@ -53,6 +53,8 @@ pub enum Installation {
     },
     /// Writers in flight held the lock until the bound: [`TermStore::evict`], then try again.
     Blocked,
+    /// The lease was won in another Redis than the installed term's, whose leader is alive: terminal for this candidacy.
+    Elsewhere(String),
     /// It cannot be installed until somebody changes something: a token out of range, a leap, another lease's database.
     Impossible(String),
 }
@@ -280,6 +282,19 @@ impl TermStore {
         owner: &Owner,
         bound: Duration,
     ) -> Result<Installation, TermError> {
+        self.install_won_in(lease, token, owner, None, bound).await
+    }
+
+    /// The same for a lease that was won in the Redis `store`: while the installed leader is alive, no lease of another
+    /// Redis replaces its term. Who leads afterwards says with each heartbeat that he is there ([`Self::stand`]).
+    pub async fn install_won_in(
+        &mut self,
+        lease: &LeaseName,
+        token: FencingToken,
+        owner: &Owner,
+        store: Option<StoreId>,
+        bound: Duration,
+    ) -> Result<Installation, TermError> {
         let number = stored(token);
         let statement_limit = bound.as_millis().max(1).to_string();
         let answer = self
@@ -289,10 +304,11 @@ impl TermStore {
                     .await?;
                 let installed = sqlx::query!(
                     r#"SELECT token AS "token!", owner AS "owner!", installed_at AS "installed_at!"
-                       FROM counterfoil.install_term($1, $2, $3)"#,
+                       FROM counterfoil.install_term($1, $2, $3, $4)"#,
                     lease.as_str(),
                     number,
-                    owner.as_str()
+                    owner.as_str(),
+                    store.map(StoreId::get)
                 )
                 .fetch_one(&mut *session)
                 .await;
@@ -308,11 +324,17 @@ impl TermStore {
                 return Ok(Installation::Blocked);
             }
             Err(TermError::Sql { source: sqlx::Error::Database(error), .. })
-                if matches!(error.code().as_deref(), Some("TF003" | "TF004" | "TF005")) =>
+                if matches!(error.code().as_deref(), Some("TF003" | "TF004" | "TF005" | "TF008")) =>
             {
                 let hint =
                     error.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::hint).unwrap_or_default();
-                return Ok(Installation::Impossible(format!("{}. {hint}", error.message())));
+                let sentence = format!("{}. {hint}", error.message());
+                let elsewhere = error.code().as_deref() == Some("TF008");
+                return Ok(if elsewhere {
+                    Installation::Elsewhere(sentence)
+                } else {
+                    Installation::Impossible(sentence)
+                });
             }
             Err(error) => return Err(error),
         };
@@ -322,6 +344,56 @@ impl TermStore {
         } else {
             Ok(Installation::Refused { installed: standing })
         }
+    }
+
+    /// Says that the leader of this owner's term is there, by a lock that this session holds: taken with the install, and
+    /// again where the session is a new one. A session that is silent for `silence` is ended by Postgres, and the lock with
+    /// it: the process was frozen, or is gone, and nobody need wait for it.
+    pub async fn stand(&mut self, owner: &Owner, silence: Duration) -> Result<(), TermError> {
+        let silence = silence.as_millis().max(1).to_string();
+        self.call("stand", self.limit, async |session| {
+            sqlx::query!(
+                r#"SELECT set_config('idle_session_timeout', $1, false) AS "silence!", counterfoil.hold_term($2) AS "held!""#,
+                silence,
+                owner.as_str()
+            )
+            .fetch_one(session)
+            .await
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Says it no more. Where that cannot be said the session is closed, which says the same.
+    pub async fn stand_down(&mut self) {
+        let told = self
+            .call("stand down", self.limit, async |session| {
+                sqlx::query!(
+                    r#"SELECT set_config('idle_session_timeout', '0', false) AS "silence!" FROM pg_advisory_unlock_all()"#
+                )
+                .fetch_one(session)
+                .await
+            })
+            .await;
+        if told.is_err() {
+            self.session = None;
+        }
+    }
+
+    /// The Redis in which the installed leader won, while that leader is alive; none where it was not told.
+    pub async fn incumbent(&mut self, lease: &LeaseName) -> Result<Option<StoreId>, TermError> {
+        let store = self
+            .call("incumbent", self.limit, async |session| {
+                sqlx::query_scalar!(
+                    r#"SELECT store AS "store!" FROM counterfoil.leader_term
+                       WHERE lease = $1 AND store IS NOT NULL AND counterfoil.is_alive(owner)"#,
+                    lease.as_str()
+                )
+                .fetch_optional(session)
+                .await
+            })
+            .await?;
+        Ok(store.map(StoreId::new))
     }
 
     /// Ends the sessions that hold the lease's lock in this database, never its own.

@@ -158,6 +158,12 @@ impl Timings {
         self.heartbeat.saturating_add(self.heartbeat / 5)
     }
 
+    /// How long it takes a leader, at most, to hear from Redis that it is no longer its lease, where Redis answers: a late
+    /// heartbeat, one attempt that hangs, and the next.
+    pub fn renewal_heard(&self) -> Duration {
+        self.longest_pause() + self.attempt_timeout * 2
+    }
+
     /// The pause after a renewal that failed: short, since trust is running out.
     pub fn retry_pause(&self) -> Duration {
         (self.heartbeat / 8).min(Duration::from_millis(500))

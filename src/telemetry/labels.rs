@@ -231,6 +231,7 @@ label!(Ineligible, "reason", {
     PrivilegesUnsound = "privileges_unsound",
     InboxUnreadable = "inbox_unreadable",
     Obstructed = "obstructed",
+    OtherRedis = "other_redis",
     Resigned = "resigned",
     NeverLeads = "never_leads",
     OldWorkAlive = "old_work_alive",

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use counterfoil::election::elector::{Attempt, Installed};
-use counterfoil::election::{FencingToken, Owner};
+use counterfoil::election::{FencingToken, Owner, StoreId};
 
 use crate::dice::Nanos;
 
@@ -28,6 +28,7 @@ pub(crate) struct Installation {
     pub(crate) attempt: Attempt,
     pub(crate) token: FencingToken,
     pub(crate) owner: Owner,
+    pub(crate) store: StoreId,
 }
 
 /// What Postgres has to say, when the lock lets it.
@@ -49,6 +50,9 @@ enum Waiting {
 pub(crate) struct Postgres {
     pub(crate) frozen_until: Nanos,
     installed: Option<(FencingToken, Owner)>,
+    store: Option<StoreId>,
+    /// The session that says that the installed leader is there: of which replica, in which life, for which term.
+    alive: Option<(usize, u32, Owner)>,
     /// Each term that was installed, in order.
     pub(crate) terms: Vec<(FencingToken, Owner)>,
     /// The terms of the writes that were committed, runs of one as one.
@@ -66,6 +70,20 @@ impl Postgres {
     /// The floor of the next token.
     pub(crate) fn floor(&self) -> u64 {
         self.installed.as_ref().map_or(0, |(token, _)| token.get())
+    }
+
+    /// The Redis in which the installed leader won, while that leader is alive.
+    pub(crate) fn incumbent(&self) -> Option<StoreId> {
+        let (_, owner) = self.installed.as_ref()?;
+        self.store.filter(|_| self.alive.as_ref().is_some_and(|(_, _, alive)| alive == owner))
+    }
+
+    /// A session that said so has ended: of a process, or of one term of it.
+    pub(crate) fn stand_down(&mut self, replica: usize, life: u32, owner: Option<&Owner>) {
+        let is_it = |(of, in_life, term): &(usize, u32, Owner)| {
+            (*of, *in_life) == (replica, life) && owner.is_none_or(|owner| owner == term)
+        };
+        self.alive.take_if(|alive| is_it(alive));
     }
 
     /// Whether a term is the installed one.
@@ -148,6 +166,8 @@ impl Postgres {
                 Some(Waiting::Installer(_, asked)) => {
                     let answer = self.look(&asked).unwrap_or_else(|| {
                         self.installed = Some((asked.token, asked.owner.clone()));
+                        self.store = Some(asked.store);
+                        self.alive = Some((asked.replica, asked.life, asked.owner.clone()));
                         self.terms.push((asked.token, asked.owner.clone()));
                         Installed::Done
                     });
@@ -163,6 +183,7 @@ impl Postgres {
             return Some(Installed::Done);
         }
         let (standing, _) = self.installed.as_ref()?;
-        (*standing >= asked.token).then_some(Installed::Refused)
+        let elsewhere = self.incumbent().is_some_and(|incumbent| incumbent != asked.store);
+        (*standing >= asked.token || elsewhere).then_some(Installed::Refused)
     }
 }

@@ -5,14 +5,15 @@
 use std::time::Duration;
 
 use counterfoil::election::elector::{Acquired, Attempt, Event, Renewed};
-use counterfoil::election::{FencingToken, Owner};
+use counterfoil::election::{FencingToken, Owner, StoreId};
+use uuid::Uuid;
 
 use crate::dice::Nanos;
 
 /// A script, called.
 #[derive(Debug, Clone)]
 pub(crate) enum Command {
-    Acquire { attempt: Attempt, owner: Owner, floor: u64 },
+    Acquire { attempt: Attempt, owner: Owner, floor: u64, incumbent: Option<StoreId> },
     Renew { attempt: Attempt, owner: Owner, token: FencingToken },
     Release { attempt: Attempt, owner: Owner, token: FencingToken, publish: bool },
 }
@@ -22,6 +23,7 @@ pub(crate) enum Command {
 pub(crate) struct Data {
     holder: Option<Held>,
     counter: u64,
+    store: Option<StoreId>,
 }
 
 #[derive(Debug, Clone)]
@@ -41,6 +43,8 @@ pub(crate) struct Redis {
     pub(crate) generation: u32,
     /// How far the clock of both was set forward.
     ahead: Nanos,
+    /// Ids that were given: a Redis that forgot is another one.
+    stores: u128,
 }
 
 #[derive(Debug, Default)]
@@ -119,30 +123,35 @@ impl Redis {
         if at.demoted_at.is_some_and(|demoted| now >= demoted) {
             return Outcome::of(refusal(&command)).read_only();
         }
-        let Data { holder, counter } = &mut at.data;
+        let Data { holder, counter, store } = &mut at.data;
         if holder.as_ref().is_some_and(|held| clock >= held.until) {
             *holder = None;
         }
         let mut outcome = match command {
-            Command::Acquire { attempt, owner, floor } => {
+            Command::Acquire { attempt, owner, floor, incumbent } => {
                 let mut below_floor = false;
+                let store = *store.get_or_insert_with(|| {
+                    self.stores += 1;
+                    StoreId::new(Uuid::from_u128(self.stores))
+                });
                 let answer = match holder {
+                    None if incumbent.is_some_and(|incumbent| incumbent != store) => Acquired::Elsewhere,
                     None => {
                         *counter = (*counter).max(floor) + 1;
                         below_floor = *counter <= floor;
                         let token = FencingToken::new(*counter).expect("far below 2^53");
                         *holder = Some(Held { owner: owner.clone(), token, until });
-                        Acquired::Won { token }
+                        Acquired::Won { token, store }
                     }
                     Some(held) if held.owner == owner => {
                         held.until = until;
-                        Acquired::Won { token: held.token }
+                        Acquired::Won { token: held.token, store }
                     }
                     Some(held) => Acquired::Held { left: Duration::from_nanos(held.until - clock) },
                 };
                 let mut outcome = Outcome::of(Event::Acquired { attempt, owner, answer });
                 outcome.below_floor = below_floor;
-                if let Acquired::Won { token } = answer {
+                if let Acquired::Won { token, .. } = answer {
                     outcome.granted = Some(token);
                 }
                 outcome

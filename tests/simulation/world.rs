@@ -24,12 +24,20 @@ const BACKSTOP: Nanos = secs(60);
 #[derive(Debug, Clone)]
 enum Message {
     // To Redis, and from one server of it to the other.
-    Command { server: usize, command: Command },
-    Copy { generation: u32, data: Data },
+    Command {
+        server: usize,
+        command: Command,
+    },
+    Copy {
+        generation: u32,
+        data: Data,
+    },
     // To Postgres.
     Ask(Attempt),
     Install(Installation),
     InstallBound(u64),
+    /// The session that says that a leader is there has ended.
+    StandsDown(Option<Owner>),
     Evict(Attempt),
     Enter(Transaction),
     Commit(u64),
@@ -39,7 +47,10 @@ enum Message {
     Tick(u64),
     Heard(Event),
     Entered(u64),
-    StepOver { transaction: u64, refused: Option<FencingToken> },
+    StepOver {
+        transaction: u64,
+        refused: Option<FencingToken>,
+    },
     Redial,
     Work,
     WorkStops(FencingToken),
@@ -210,6 +221,7 @@ impl World {
             Message::Ask(_)
             | Message::Install(_)
             | Message::InstallBound(_)
+            | Message::StandsDown(_)
             | Message::Evict(_)
             | Message::Enter(_)
             | Message::Commit(_)
@@ -244,6 +256,7 @@ impl World {
                 }
             }
             Message::InstallBound(ticket) => self.postgres.give_up(ticket, &mut said),
+            Message::StandsDown(owner) => self.postgres.stand_down(replica, life, owner.as_ref()),
             Message::Evict(attempt) => {
                 self.judge.tally.evictions += 1;
                 note!(self, "Postgres evicts whoever holds the lock, for replica {replica}");
@@ -318,7 +331,12 @@ impl World {
         } else {
             self.sent += 1;
             let nonce = Uuid::from_u128((0x4000 << 64) | (0x8000 << 48) | u128::from(self.sent));
-            Ok(Fit { floor: self.postgres.floor(), nonce, alone: self.dice.chance(100) })
+            Ok(Fit {
+                floor: self.postgres.floor(),
+                incumbent: self.postgres.incumbent(),
+                nonce,
+                alone: self.dice.chance(100),
+            })
         };
         self.send_to(replica, life, Message::Heard(Event::Eligibility { attempt, answer }));
     }
@@ -351,6 +369,11 @@ impl World {
                 Said::Install(asked, answer) => {
                     note!(self, "Postgres, asked to install {} for replica {}: {answer:?}", asked.token, asked.replica);
                     if answer == Installed::Done {
+                        let asker = &self.replicas[asked.replica];
+                        if asker.life != asked.life || asker.elector.standing().owner.as_ref() != Some(&asked.owner) {
+                            // Whoever gave it up has closed its session, or said so behind it.
+                            self.postgres.stand_down(asked.replica, asked.life, Some(&asked.owner));
+                        }
                         self.judge.installed(self.now, &self.postgres.terms);
                         for observer in 0..self.replicas.len() {
                             self.send(observer, Message::Heard(Event::TermSeen { token: asked.token }));
@@ -402,8 +425,8 @@ impl World {
         note!(self, "replica {index}: {effect:?}");
         match effect {
             Effect::Ask { attempt, .. } => self.send(index, Message::Ask(attempt)),
-            Effect::Acquire { attempt, owner, floor } => {
-                self.command(index, Command::Acquire { attempt, owner, floor });
+            Effect::Acquire { attempt, owner, floor, incumbent } => {
+                self.command(index, Command::Acquire { attempt, owner, floor, incumbent });
             }
             Effect::Renew { attempt, owner, token } => self.command(index, Command::Renew { attempt, owner, token }),
             Effect::Release { attempt, owner, token, publish } => {
@@ -415,14 +438,22 @@ impl World {
                 }
                 self.command(index, Command::Release { attempt, owner, token, publish });
             }
-            Effect::Install { attempt, owner, token } => {
+            Effect::Install { attempt, owner, token, store } => {
                 let life = self.replicas[index].life;
-                self.send(index, Message::Install(Installation { replica: index, life, attempt, token, owner }));
+                self.send(index, Message::Install(Installation { replica: index, life, attempt, token, owner, store }));
             }
             Effect::Evict { attempt, .. } => self.send(index, Message::Evict(attempt)),
             Effect::Lead { token, owner } => self.begin_work(index, token, owner),
-            Effect::StopWork { token, .. } => self.stop_work(index, token),
+            Effect::StopWork { token, reason, owner, .. } => {
+                if reason.is_involuntary() {
+                    self.send_standing_down(index, owner);
+                }
+                self.stop_work(index, token);
+            }
             Effect::Announce(change) => {
+                if change.to == Role::Follower {
+                    self.send_standing_down(index, change.owner.clone());
+                }
                 if change.from == Role::Leader && change.work_stopped == self.replicas[index].stopping.is_some() {
                     self.judge.condemn(self.now, format!("replica {index} announces wrongly whether its work stopped"));
                 }
@@ -436,6 +467,12 @@ impl World {
         }
     }
 
+    /// A session is closed, or its lock given up: neither gets lost.
+    fn send_standing_down(&mut self, index: usize, owner: Owner) {
+        let delay = self.dice.below(ms(20));
+        self.post(delay, index, Message::StandsDown(Some(owner)));
+    }
+
     fn command(&mut self, index: usize, command: Command) {
         let server = self.replicas[index].server;
         self.send(index, Message::Command { server, command });
@@ -447,6 +484,8 @@ impl World {
         let replica = &self.replicas[index];
         let (step, paused_until) = (replica.step, replica.paused_until);
         let (life, timings, clocks) = (replica.life + 1, replica.timings, replica.clocks);
+        let delay = self.dice.below(secs(2));
+        self.post(delay, index, Message::StandsDown(None));
         self.replicas[index] = Replica::new(life, timings, clocks, self.redis.primary(), self.dice.next());
         // Its machine may be asleep.
         self.replicas[index].paused_until = paused_until;
@@ -538,13 +577,16 @@ impl World {
         note!(self, "misfortune: {fault:?} (the leader is {leader:?}, hit: {})", hit.is_some());
         match fault {
             Fault::Pause { replica, span } => {
-                self.replicas[hit.unwrap_or(replica)].paused_until = self.end_of(span);
+                let replica = hit.unwrap_or(replica);
+                self.replicas[replica].paused_until = self.end_of(span);
+                self.falls_silent(replica);
             }
             Fault::Sleep { replica, span } => {
                 let replica = hit.unwrap_or(replica);
                 let until = self.end_of(span);
                 self.replicas[replica].paused_until = until;
                 self.replicas[replica].clocks.sleep(until - self.now);
+                self.falls_silent(replica);
             }
             Fault::Crash { replica } => self.restart(hit.unwrap_or(replica)),
             Fault::Terminate { replica } => {
@@ -576,6 +618,14 @@ impl World {
                 let until = self.end_of(span);
                 self.post(until - self.now, 0, Message::StrangerLeaves);
             }
+        }
+    }
+
+    /// Postgres ends the session of a leader that has not said for a ttl that it is there.
+    fn falls_silent(&mut self, replica: usize) {
+        let ttl = nanos(self.replicas[replica].timings.ttl);
+        if self.now + ttl < self.replicas[replica].paused_until {
+            self.post(ttl, replica, Message::StandsDown(None));
         }
     }
 

@@ -7,13 +7,18 @@ use secrecy::ExposeSecret;
 use super::{Findings, of_clock};
 use crate::clock::{Clock, SystemClock};
 use crate::db::connect::{Connector, Purpose};
+use crate::election::StoreId;
 use crate::election::term::{InstalledTerm, TermStore, belongs_to, blocked_by};
 use crate::settings::Settings;
 
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// What Postgres knows of the lease, where it could be asked: the installed term, if there ever was one.
-pub(super) type Known = Option<InstalledTerm>;
+pub(super) struct Known {
+    pub(super) term: Option<InstalledTerm>,
+    /// The Redis in which its leader won, while that leader is alive.
+    pub(super) incumbent: Option<StoreId>,
+}
 
 /// Asks Postgres what a leader depends on. `None` where it cannot say which term is installed.
 pub(super) async fn look(settings: &Settings, findings: &mut Findings) -> Option<Known> {
@@ -51,7 +56,7 @@ pub(super) async fn look(settings: &Settings, findings: &mut Findings) -> Option
                 None => format!("no term of lease {lease} was ever installed"),
             };
             findings.good("postgres", says);
-            Some(term)
+            Some(Known { term, incumbent: store.incumbent(lease).await.unwrap_or_default() })
         }
         Err(error) => {
             findings.problem("postgres", error.to_string());

@@ -10,6 +10,7 @@ use redis::{AsyncConnectionConfig, ProtocolVersion, RedisResult};
 use super::postgres::Known;
 use super::{Findings, of_clock};
 use crate::clock::{Clock, SystemClock};
+use crate::election::StoreId;
 use crate::election::lease::{self, LeaseKeys};
 use crate::settings::Settings;
 
@@ -136,8 +137,16 @@ async fn of_keys(
     findings: &mut Findings,
 ) {
     let keys = LeaseKeys::of(&settings.lease.name);
-    let term = known.and_then(Option::as_ref);
-    let floor = known.map(|term| term.as_ref().map_or(0, |term| term.token.get()));
+    let term = known.and_then(|known| known.term.as_ref());
+    let floor = known.map(|known| known.term.as_ref().map_or(0, |term| term.token.get()));
+    if let Some(incumbent) = known.and_then(|known| known.incumbent) {
+        let store = value(redis, &keys.store, findings).await.and_then(|id| StoreId::from_stored(&id));
+        if store == Some(incumbent) {
+            findings.good("redis", format!("it is the leader's ({})", incumbent.short()));
+        } else {
+            findings.problem("redis", lease::elsewhere(store, incumbent));
+        }
+    }
     if let Some(holder) = value(redis, &keys.holder, findings).await {
         if let Some(fault) = keys.fault_of_holder(&holder) {
             findings.problem("redis", fault);

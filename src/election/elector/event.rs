@@ -5,7 +5,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use crate::election::reason::{Ineligible, Reason, Role};
-use crate::election::{FencingToken, Owner};
+use crate::election::{FencingToken, Owner, StoreId};
 use crate::instant::Boot;
 
 /// One question to Redis or Postgres. Its answer carries it back, so that a late one is known as such.
@@ -106,6 +106,8 @@ pub enum Event {
 pub struct Fit {
     /// The token that Postgres holds; 0 before the first term.
     pub floor: u64,
+    /// The Redis in which the installed leader won, while that leader is alive: no other Redis may grant a lease.
+    pub incumbent: Option<StoreId>,
     /// Fresh: makes the owner of a new candidacy unique.
     pub nonce: Uuid,
     /// No other replica was seen. Asked for by `count_peers`; false if it was not, or could not be told.
@@ -119,6 +121,8 @@ pub enum Acquired {
     Won {
         /// The fencing token.
         token: FencingToken,
+        /// The Redis that granted it.
+        store: StoreId,
     },
     /// Another holds it.
     Held {
@@ -131,6 +135,8 @@ pub enum Acquired {
     Refused,
     /// The lease's keys hold what no token may follow from, until a person removes it: nothing was granted.
     Obstructed,
+    /// The installed leader is alive, and won in another Redis: nothing was granted.
+    Elsewhere,
 }
 
 /// What became of an attempt to renew the lease.
@@ -175,6 +181,8 @@ pub enum Effect {
         owner: Owner,
         /// The counter goes on from here at least.
         floor: u64,
+        /// Granted in this Redis alone, if there is one.
+        incumbent: Option<StoreId>,
     },
     /// Renew it.
     Renew {
@@ -204,6 +212,8 @@ pub enum Effect {
         owner: Owner,
         /// Which.
         token: FencingToken,
+        /// The Redis that granted its lease.
+        store: StoreId,
     },
     /// End the sessions that hold the lease's lock.
     Evict {

@@ -27,7 +27,7 @@ impl Elector {
         let attempt = self.attempt(now);
         self.heard = false;
         self.phase = Phase::Asking(attempt);
-        effects.push(Effect::Ask { attempt, count_peers: now < self.hold_until });
+        effects.push(Effect::Ask { attempt, count_peers: now < self.hold_until && !self.fenced });
     }
 
     pub(super) fn on_eligibility(
@@ -45,10 +45,10 @@ impl Elector {
             Err(why) => return self.hold_back(why, now),
         };
         // What stands in the way in Redis is seen only by asking there: it stands until the answer says otherwise.
-        if self.held_back != Some(Ineligible::Obstructed) {
+        if !matches!(self.held_back, Some(Ineligible::Obstructed | Ineligible::OtherRedis)) {
             self.held_back = None;
         }
-        if now < self.hold_until && !fit.alone {
+        if now < self.hold_until && (self.fenced || !fit.alone) {
             self.phase = Phase::Resting { until: self.hold_until, wakeable: false };
             return;
         }
@@ -62,7 +62,7 @@ impl Elector {
         self.candidacy = Some(Candidacy { owner: owner.clone(), last_sent: now });
         let attempt = self.attempt(now);
         self.phase = Phase::Campaigning(attempt);
-        effects.push(Effect::Acquire { attempt, owner, floor: fit.floor });
+        effects.push(Effect::Acquire { attempt, owner, floor: fit.floor, incumbent: fit.incumbent });
     }
 
     /// It may not campaign. Nothing is asked of Redis; Postgres is asked again, ever more seldom.
@@ -84,13 +84,17 @@ impl Elector {
         let ours = self.candidacy.as_ref().is_some_and(|candidacy| candidacy.owner == *owner);
         let current = matches!(&self.phase, Phase::Campaigning(sent) if sent.id == attempt.id);
         let following = matches!(self.phase, Phase::Resting { .. } | Phase::Asking(_) | Phase::Campaigning(_));
+        if current && matches!(answer, Acquired::Won { .. } | Acquired::Held { .. } | Acquired::Obstructed) {
+            self.elsewhere_since = None;
+        }
         match answer {
             // Also the late answer of an attempt that was given up: whichever of them won, the lease is this owner's.
-            Acquired::Won { token } if ours && following => {
+            Acquired::Won { token, store } if ours && following => {
                 self.candidacy = None;
                 let holding = Holding {
                     owner: owner.clone(),
                     token,
+                    store,
                     trusted_until: self.timings.trusted_until(attempt.sent),
                     renewal: Renewal::Due(attempt.sent + self.dice.heartbeat(&self.timings)),
                 };
@@ -118,9 +122,25 @@ impl Elector {
                 self.hold_back(Ineligible::Obstructed, now);
                 self.end_if_asked(effects);
             }
+            Acquired::Elsewhere if current => {
+                self.candidacy = None;
+                self.on_elsewhere(now);
+                self.end_if_asked(effects);
+            }
             Acquired::Unknown if current => self.on_no_answer(now, effects),
             _ => {}
         }
+    }
+
+    /// The leader is alive, and leads by another Redis. Ours may have lost its data a moment ago: then the leader hears so
+    /// from its next renewal, and steps down. Only where it goes on leading is there something to say.
+    fn on_elsewhere(&mut self, now: Boot) {
+        let since = *self.elsewhere_since.get_or_insert(now);
+        if now >= since + self.timings.renewal_heard() {
+            return self.hold_back(Ineligible::OtherRedis, now);
+        }
+        let until = now + self.backoff(1);
+        self.phase = Phase::Resting { until, wakeable: true };
     }
 
     /// It may have been granted: the candidacy stays, and asks again as the same owner.
@@ -157,14 +177,14 @@ impl Elector {
         }));
         let too_late = now >= holding.trusted_until;
         let attempt = self.attempt(now);
-        let (owner, token) = (holding.owner.clone(), holding.token);
+        let (owner, token, store) = (holding.owner.clone(), holding.token, holding.store);
         self.phase = Phase::Candidate { holding, install: Install::Sent(attempt), since: now };
         if self.ending {
             self.abandon(Reason::Shutdown, now, effects);
         } else if too_late {
             self.abandon(Reason::Expired, now, effects);
         } else {
-            effects.push(Effect::Install { attempt, owner, token });
+            effects.push(Effect::Install { attempt, owner, token, store });
         }
     }
 
@@ -221,10 +241,10 @@ impl Elector {
 
     fn install_again(&mut self, now: Boot, effects: &mut Vec<Effect>) {
         let Phase::Candidate { holding, .. } = &self.phase else { return };
-        let (owner, token) = (holding.owner.clone(), holding.token);
+        let (owner, token, store) = (holding.owner.clone(), holding.token, holding.store);
         let attempt = self.attempt(now);
         self.set_install(Install::Sent(attempt));
-        effects.push(Effect::Install { attempt, owner, token });
+        effects.push(Effect::Install { attempt, owner, token, store });
     }
 
     fn pause_install(&mut self, now: Boot) {

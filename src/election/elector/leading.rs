@@ -148,6 +148,7 @@ impl Elector {
         let Phase::Leader { holding, since, .. } = &self.phase else { return };
         let (holding, since) = (holding.clone(), *since);
         self.last_reason = Some(reason);
+        self.fenced = reason == Reason::Fenced;
         if now.since(since) >= self.timings.ttl * STABLE_TTLS {
             self.losses = 0;
         }

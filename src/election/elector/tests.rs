@@ -5,6 +5,9 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::*;
+use crate::election::StoreId;
+
+const STORE: StoreId = StoreId::new(Uuid::nil());
 
 /// One elector, a clock, and what it asked for last.
 struct Play {
@@ -104,13 +107,13 @@ impl Play {
     }
 
     fn eligible(&mut self, attempt: Attempt, alone: bool) -> &mut Self {
-        let fit = Fit { floor: 0, nonce: Uuid::from_u128(u128::from(attempt.id)), alone };
+        let fit = Fit { floor: 0, incumbent: None, nonce: Uuid::from_u128(u128::from(attempt.id)), alone };
         self.tell(Event::Eligibility { attempt, answer: Ok(fit) })
     }
 
     fn win(&mut self, number: u64) -> &mut Self {
         let (attempt, owner) = self.campaign();
-        self.tell(Event::Acquired { attempt, owner, answer: Acquired::Won { token: token(number) } })
+        self.tell(Event::Acquired { attempt, owner, answer: Acquired::Won { token: token(number), store: STORE } })
     }
 
     fn lead(&mut self, number: u64) -> &mut Self {
@@ -158,7 +161,7 @@ fn trust_counts_from_before_the_attempt_was_sent() {
     let (attempt, owner) = play.campaign();
     let sent = play.now.boot;
     play.now = play.now.later(Duration::from_millis(1900));
-    play.tell(Event::Acquired { attempt, owner, answer: Acquired::Won { token: token(1) } });
+    play.tell(Event::Acquired { attempt, owner, answer: Acquired::Won { token: token(1), store: STORE } });
     let attempt = play.installing();
     play.tell(Event::Installed { attempt, answer: Installed::Done });
     assert_eq!(play.elector.standing().trusted_until, Some(sent + secs(14)));
@@ -352,7 +355,7 @@ fn a_lease_won_by_an_attempt_that_was_given_up_is_taken_up() {
     let mut play = Play::new();
     let (attempt, owner) = play.campaign();
     play.tell(Event::Acquired { attempt, owner: owner.clone(), answer: Acquired::Unknown });
-    play.tell(Event::Acquired { attempt, owner, answer: Acquired::Won { token: token(3) } });
+    play.tell(Event::Acquired { attempt, owner, answer: Acquired::Won { token: token(3), store: STORE } });
     assert_eq!(play.role(), Role::Candidate);
 }
 
@@ -542,7 +545,7 @@ fn a_shutdown_during_a_campaign_gives_back_what_was_just_won() {
     let (attempt, owner) = play.campaign();
     play.tell(Event::Shutdown);
     assert!(!play.elector.has_ended(), "the answer is awaited");
-    play.tell(Event::Acquired { attempt, owner, answer: Acquired::Won { token: token(1) } });
+    play.tell(Event::Acquired { attempt, owner, answer: Acquired::Won { token: token(1), store: STORE } });
     let (attempt, publish) = play.releasing().unwrap();
     assert!(publish);
     assert!(!play.history.iter().any(|effect| matches!(effect, Effect::Install { .. })));
@@ -613,6 +616,61 @@ fn a_candidate_blocked_by_sessions_out_of_reach_gives_the_lease_back_at_once_and
     play.tell(Event::OutOfReach { attempt: evicting.unwrap() });
     assert_eq!(play.role(), Role::Follower);
     assert!(matches!(play.releasing(), Some((_, false))));
+}
+
+/// It asks again, and Redis answers this.
+fn asks_again(play: &mut Play, answer: Acquired) {
+    let rest = play.elector.due().left(play.now.boot);
+    play.pass(rest);
+    let asked = play.asked();
+    play.eligible(asked, true);
+    let (attempt, owner) = play.acquiring();
+    play.tell(Event::Acquired { attempt, owner, answer });
+}
+
+#[test]
+fn that_the_leader_leads_by_another_redis_is_said_once_it_must_have_heard_if_ours_had_lost_its_data() {
+    let mut play = Play::new();
+    let (attempt, owner) = play.campaign();
+    let begin = play.now.boot;
+    play.tell(Event::Acquired { attempt, owner, answer: Acquired::Elsewhere });
+    let heard = Timings::default().renewal_heard();
+    let mut looks = 0;
+    while play.elector.standing().held_back.is_none() {
+        looks += 1;
+        assert!(play.now.boot < begin + heard + secs(2), "never said");
+        asks_again(&mut play, Acquired::Elsewhere);
+    }
+    assert!(looks > 3 && play.now.boot >= begin + heard, "a takeover from a Redis that was emptied must be quick");
+    assert_eq!(play.elector.standing().held_back, Some(Ineligible::OtherRedis));
+    asks_again(&mut play, Acquired::Elsewhere);
+    assert_eq!(play.elector.standing().held_back, Some(Ineligible::OtherRedis), "Postgres cannot know");
+    asks_again(&mut play, Acquired::Held { left: secs(3) });
+    assert_eq!(play.elector.standing().held_back, None, "it is the leader's Redis after all");
+    asks_again(&mut play, Acquired::Elsewhere);
+    assert_eq!(play.elector.standing().held_back, None, "and what was seen before counts no more");
+}
+
+#[test]
+fn whoever_was_fenced_lets_the_other_go_first_however_alone_it_seems() {
+    let mut play = Play::new();
+    play.lead(1);
+    play.tell(Event::TermSeen { token: token(2) });
+    assert_eq!(play.stops_work(), Some(Reason::Fenced));
+    let fenced = play.now.boot;
+    play.tell(Event::WorkStopped { token: token(1) });
+    let (attempt, _) = play.releasing().unwrap();
+    play.tell(Event::Released { attempt, answered: true });
+    let rest = play.elector.due().left(play.now.boot);
+    play.pass(rest);
+    let asked = play.asked();
+    play.eligible(asked, true);
+    assert!(!play.effects.iter().any(|effect| matches!(effect, Effect::Acquire { .. })), "somebody fenced it");
+    assert!(play.elector.due() >= fenced + Timings::default().heartbeat);
+    let rest = play.elector.due().left(play.now.boot);
+    play.pass(rest);
+    let asked = play.asked();
+    play.eligible(asked, false).acquiring();
 }
 
 #[test]

@@ -7,21 +7,34 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::News;
 use super::inbox_line::Verdict;
+use super::{Floor, News};
 use crate::election::elector::{Attempt, Event, Installed};
 use crate::election::reason::Ineligible;
 use crate::election::term::{self, EventKind, Installation, Obstacle, TermError, TermStore, belongs_to, blocked_by};
 use crate::election::timing::Timings;
-use crate::election::{FencingToken, LeaseName, Owner};
+use crate::election::{FencingToken, LeaseName, Owner, StoreId};
 use crate::telemetry::{self, Dependency, ErrorKind, event};
 
 /// A call that an election waits for.
 #[derive(Debug)]
 pub(super) enum Call {
-    Ask { attempt: Attempt, count_peers: bool },
-    Install { attempt: Attempt, owner: Owner, token: FencingToken },
-    Evict { attempt: Attempt, token: FencingToken },
+    Ask {
+        attempt: Attempt,
+        count_peers: bool,
+    },
+    Install {
+        attempt: Attempt,
+        owner: Owner,
+        token: FencingToken,
+        store: StoreId,
+    },
+    Evict {
+        attempt: Attempt,
+        token: FencingToken,
+    },
+    /// The term has ended, or the candidacy: no other replica need wait for this one.
+    StandDown,
 }
 
 /// Something to write down.
@@ -45,6 +58,9 @@ pub(super) struct Asker {
     pub(super) sound: bool,
     /// The last install waited for somebody whom this login may not end: looked for before the next candidacy.
     pub(super) beyond: bool,
+    /// The owner of the term that was installed here last, until it has ended: each heartbeat says that he is there.
+    pub(super) leads: Option<Owner>,
+    pub(super) timings: Timings,
 }
 
 /// Looks at the installed term once a heartbeat, leader or not, and writes history.
@@ -63,7 +79,7 @@ pub(super) async fn run(
     mut calls: mpsc::UnboundedReceiver<Call>,
     news: mpsc::UnboundedSender<News>,
 ) -> &'static str {
-    while let Some(call) = calls.recv().await {
+    while let Some(call) = asker.next(&mut calls).await {
         // The receiver is gone only when the keeper has ended.
         let told = match call {
             Call::Ask { attempt, count_peers } => {
@@ -73,11 +89,16 @@ pub(super) async fn run(
                 };
                 News::Asked { attempt, answer, detail, count_peers }
             }
-            Call::Install { attempt, owner, token } => {
-                let answer = asker.store.install(&asker.lease, token, &owner, asker.bound).await;
+            Call::Install { attempt, owner, token, store } => {
+                let answer = asker.store.install_won_in(&asker.lease, token, &owner, Some(store), asker.bound).await;
                 tell_silence(&answer, &news);
                 let (answer, term) = installed(answer);
+                asker.leads = term.as_ref().map(|_| owner);
                 News::Installed { attempt, answer, term }
+            }
+            Call::StandDown => {
+                asker.stand_down().await;
+                continue;
             }
             Call::Evict { attempt, token } => {
                 asker.evict(token, &news).await;
@@ -101,6 +122,10 @@ fn installed(answer: Result<Installation, TermError>) -> (Installed, Option<term
             (Installed::Refused, None)
         }
         Ok(Installation::Blocked) => (Installed::Blocked, None),
+        Ok(Installation::Elsewhere(sentence)) => {
+            tracing::warn!(event = event::INSTALL_REFUSED, "the term was refused: {sentence}");
+            (Installed::Refused, None)
+        }
         Ok(Installation::Impossible(sentence)) => {
             tracing::error!(event = event::INSTALL_IMPOSSIBLE, "{sentence}");
             (Installed::Refused, None)
@@ -116,7 +141,7 @@ fn installed(answer: Result<Installation, TermError>) -> (Installed, Option<term
 
 impl Asker {
     /// May this replica campaign? The floor, if so. The cheapest question first, and Redis in none of them.
-    async fn ask(&mut self, news: &mpsc::UnboundedSender<News>) -> Result<u64, Unfit> {
+    async fn ask(&mut self, news: &mpsc::UnboundedSender<News>) -> Result<Floor, Unfit> {
         if self.alive.load(Ordering::SeqCst) > 0 {
             return Err(Unfit(Ineligible::OldWorkAlive, None));
         }
@@ -147,7 +172,26 @@ impl Asker {
         let has_term = term.is_some();
         let _ = news.send(News::Term(term));
         self.way_is_clear(has_term).await?;
-        Ok(floor)
+        let incumbent = self.store.incumbent(&self.lease).await.map_err(|error| unreachable(&error))?;
+        Ok(Floor { token: floor, incumbent })
+    }
+
+    /// The next call. Meanwhile, while a term of this replica's stands, each heartbeat says that its leader is there.
+    async fn next(&mut self, calls: &mut mpsc::UnboundedReceiver<Call>) -> Option<Call> {
+        loop {
+            let Some(owner) = &self.leads else { return calls.recv().await };
+            if let Ok(call) = tokio::time::timeout(self.timings.heartbeat, calls.recv()).await {
+                return call;
+            }
+            // A server that is away is told of by the looks at it; this is said again in a moment, on a new session.
+            let _ = self.store.stand(owner, self.timings.ttl).await;
+        }
+    }
+
+    async fn stand_down(&mut self) {
+        if self.leads.take().is_some() {
+            self.store.stand_down().await;
+        }
     }
 
     /// What would make an install fail for good is looked for here, where it costs a question and not a candidacy: a

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::{LongWait, News};
+use super::{Floor, LongWait, News};
 use crate::clock::Clock;
 use crate::election::elector::{Acquired, Attempt, Event, Renewed};
-use crate::election::lease::{Acquisition, Lease, LeaseError, Renewal, is_long, long_hold};
+use crate::election::lease::{Acquisition, Lease, LeaseError, Renewal, elsewhere, is_long, long_hold};
 use crate::election::reason::{ElectionOutcome, RenewalOutcome};
 use crate::election::timing::Timings;
-use crate::election::{FencingToken, Owner};
+use crate::election::{FencingToken, Owner, StoreId};
 use crate::telemetry::{self, Dependency, ErrorKind, event};
 
 /// A question about the lease.
@@ -21,6 +21,7 @@ pub(super) enum Question {
         attempt: Attempt,
         owner: Owner,
         floor: u64,
+        incumbent: Option<StoreId>,
     },
     Renew {
         attempt: Attempt,
@@ -36,7 +37,7 @@ pub(super) enum Question {
     /// Whether others listen; the floor is only carried along.
     Peers {
         attempt: Attempt,
-        floor: u64,
+        floor: Floor,
     },
 }
 
@@ -51,8 +52,8 @@ pub(super) async fn run(
     let ttl = timings.ttl;
     while let Some(question) = questions.recv().await {
         let (fault, told) = match question {
-            Question::Acquire { attempt, owner, floor } => {
-                let answer = lease.acquire(&owner, ttl, floor).await;
+            Question::Acquire { attempt, owner, floor, incumbent } => {
+                let answer = lease.acquire_beside(&owner, ttl, floor, incumbent).await;
                 if let Ok(answer) = &answer {
                     let _ = news.send(News::Waits(waits(answer, ttl, &lease)));
                 }
@@ -62,6 +63,10 @@ pub(super) async fn run(
                 match answer {
                     // Redis is well: what is in the way is what somebody put there.
                     Err(LeaseError::Broken(sentence)) => (Ok(()), News::Obstructed(told, sentence)),
+                    Ok(Acquisition::Elsewhere { store }) => {
+                        let sentence = incumbent.map(|incumbent| elsewhere(Some(store), incumbent));
+                        (Ok(()), News::Obstructed(told, sentence.unwrap_or_default()))
+                    }
                     answer => (fault(answer), News::Event(told)),
                 }
             }
@@ -98,7 +103,7 @@ fn waits(answer: &Acquisition, ttl: Duration, lease: &Lease) -> Option<LongWait>
 
 fn acquired(answer: &Result<Acquisition, LeaseError>, floor: u64) -> (ElectionOutcome, Acquired) {
     match answer {
-        Ok(Acquisition::Won { token, raised, .. }) => {
+        Ok(Acquisition::Won { token, raised, store, .. }) => {
             if *raised {
                 tracing::warn!(
                     event = event::COUNTER_RAISED,
@@ -106,7 +111,7 @@ fn acquired(answer: &Result<Acquisition, LeaseError>, floor: u64) -> (ElectionOu
                     "Redis had lost its counter of tokens; it goes on from the term that Postgres holds"
                 );
             }
-            (ElectionOutcome::Won, Acquired::Won { token: *token })
+            (ElectionOutcome::Won, Acquired::Won { token: *token, store: *store })
         }
         Ok(Acquisition::Held { left, mended, holder }) => {
             if *mended {
@@ -118,6 +123,7 @@ fn acquired(answer: &Result<Acquisition, LeaseError>, floor: u64) -> (ElectionOu
             }
             (ElectionOutcome::Held, Acquired::Held { left: *left })
         }
+        Ok(Acquisition::Elsewhere { .. }) => (ElectionOutcome::Error, Acquired::Elsewhere),
         Err(LeaseError::Broken(_)) => (ElectionOutcome::Error, Acquired::Obstructed),
         Err(error) if error.is_unknown() => (ElectionOutcome::Error, Acquired::Unknown),
         Err(_) => (ElectionOutcome::Error, Acquired::Refused),

@@ -137,7 +137,7 @@ impl Protocol {
             Mail::Acquire { attempt, owner, floor } => {
                 let held = state.redis.held();
                 let answer = state.redis.acquire(&owner, floor, rules);
-                if let Acquired::Won { token } = answer {
+                if let Acquired::Won { token, .. } = answer {
                     state.grant(token, ttl);
                     if held.is_none() && token.get() <= floor {
                         state.break_promise(Broken::TokenNotAboveFloor);

@@ -104,7 +104,7 @@ impl State {
 impl Replica {
     fn may_believe(&self, token: FencingToken) -> bool {
         let won = |mail: &Mail| match mail {
-            Mail::Answer(Event::Acquired { answer: Acquired::Won { token: won }, .. }) => *won == token,
+            Mail::Answer(Event::Acquired { answer: Acquired::Won { token: won, .. }, .. }) => *won == token,
             _ => false,
         };
         held_by(&self.elector).is_some_and(|holding| holding.token == token) || self.mail.iter().any(won)
@@ -117,6 +117,7 @@ impl Replica {
         elector.setbacks = 0;
         elector.losses = 0;
         elector.hold_until = Boot::ZERO;
+        elector.fenced = false;
         elector.resigned_until = Boot::ZERO;
         elector.held_back = None;
         elector.last_reason = None;

@@ -2,10 +2,12 @@
 
 use super::Flaw;
 use crate::election::elector::{Acquired, Installed, Renewed};
-use crate::election::{FencingToken, Owner};
+use crate::election::{FencingToken, Owner, StoreId};
 
 /// The margin in steps of time.
 pub(super) const MARGIN: u8 = 1;
+/// One Redis: what two of them do to each other is the simulation's.
+const STORE: StoreId = StoreId::new(uuid::Uuid::nil());
 
 /// The lease's keys, and what they were before the last write.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -73,7 +75,7 @@ impl Redis {
             Some(held) if held.owner == *owner => {
                 let token = held.token;
                 self.write(rules.losable).extend(rules.ttl);
-                Acquired::Won { token }
+                Acquired::Won { token, store: STORE }
             }
             Some(_) => Acquired::Held { left: super::TICK },
             None => {
@@ -85,7 +87,7 @@ impl Redis {
                         let data = self.write(rules.losable);
                         data.counter = next;
                         data.holder = Some(Held { owner: owner.clone(), token, left: rules.ttl });
-                        Acquired::Won { token }
+                        Acquired::Won { token, store: STORE }
                     }
                 }
             }

@@ -133,10 +133,10 @@ impl State {
                 // Postgres is asked, and answers, at once: the floor grows old all the same, while the acquire is under
                 // way with it.
                 Effect::Ask { attempt, .. } => {
-                    let fit = Fit { floor, nonce: FRESH, alone: true };
+                    let fit = Fit { floor, incumbent: None, nonce: FRESH, alone: true };
                     self.tell(index, Event::Eligibility { attempt, answer: Ok(fit) }, size);
                 }
-                Effect::Acquire { attempt, owner, floor } => {
+                Effect::Acquire { attempt, owner, floor, .. } => {
                     replica.send(Mail::Acquire { attempt, owner, floor }, mail);
                 }
                 Effect::Renew { attempt, owner, token } => replica.send(Mail::Renew { attempt, owner, token }, mail),
@@ -147,7 +147,7 @@ impl State {
                         self.break_promise(Broken::ReleasedWhileWorking);
                     }
                 }
-                Effect::Install { attempt, owner, token } => {
+                Effect::Install { attempt, owner, token, .. } => {
                     replica.send(Mail::Install { attempt, owner, token }, mail);
                 }
                 Effect::Evict { attempt, .. } => replica.send(Mail::Evict { attempt }, mail),

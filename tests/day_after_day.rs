@@ -5,6 +5,7 @@
 mod support;
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use support::day::Site;
 
@@ -313,4 +314,52 @@ async fn a_statement_that_came_before_its_predecessor_is_held_and_taken_in_when_
     assert_eq!(statuses(&site).await, closed, "{:?}", site.states().await);
     assert_eq!(failed_proofs(&site).await, []);
     assert_eq!(site.count("SELECT count(*) FROM counterfoil.source_bytes").await, 0, "and go when nothing waits");
+}
+
+/// S34: Monday's run lasts until Wednesday, since its statement comes that late. What is due meanwhile is recorded once,
+/// waits its turn, and is done after it.
+#[tokio::test(flavor = "multi_thread")]
+async fn s34_a_run_that_outlasts_the_next_tick_delays_the_next_date_and_neither_is_lost_or_done_beside_the_other() {
+    let site = site().await;
+    let mut runner = site.lead(1, "a").await;
+    let mut planned = Vec::new();
+    let statement = |from: &str, to: &str, until: &str, balance: i64, number: &str| {
+        ofx(from, to, until, balance, &[(to, -1_000, number, "PAYMENT")])
+    };
+    // The books are there, each in its time.
+    for (day, next, number) in [("2026-11-09", "2026-11-10", 1), ("2026-11-10", "2026-11-11", 2)] {
+        put(
+            &site,
+            &format!("book/{day}.csv"),
+            &book(&[(&format!("B{number}"), day, -1_000, &format!("90100{number}"), "Paid")]),
+        );
+        put(&site, &format!("book/{day}-balance.csv"), &balance(day, 95_000 - 1_000 * number));
+        // The tick, and each hour of the day after it.
+        for hour in 6..24 {
+            site.clock.set_wall(format!("{next}T{hour:02}:00:00Z").parse().expect("an instant"));
+            site.clock.advance(Duration::from_secs(11));
+            planned.push((next, runner.pass().await.expect("a pass").planned));
+        }
+    }
+    let recorded: Vec<_> = planned.into_iter().filter(|(_, planned)| *planned > 0).collect();
+    assert_eq!(recorded, [("2026-11-10", 1), ("2026-11-11", 1)], "each date once, at its tick");
+    let runs = "SELECT business_date::text, status FROM counterfoil.run ORDER BY 1";
+    let of = |first: &str, second: &str| {
+        [("2026-11-09".to_owned(), first.to_owned()), ("2026-11-10".to_owned(), second.to_owned())]
+    };
+    assert_eq!(site.rows::<(String, String)>(runs).await, of("incomplete", "incomplete"));
+
+    // Tuesday's statement comes first: it chains to nothing, and Tuesday waits for Monday.
+    put(&site, "bank/tue.ofx", &statement("2026-11-10", "2026-11-10", "2026-11-11", 98_000, "901002"));
+    site.day(&mut runner).await;
+    assert_eq!(site.rows::<(String, String)>(runs).await, of("incomplete", "incomplete"));
+    put(&site, "bank/mon.ofx", &statement("2026-11-07", "2026-11-09", "2026-11-10", 99_000, "901001"));
+    site.day(&mut runner).await;
+    site.day(&mut runner).await;
+    assert_eq!(site.rows::<(String, String)>(runs).await, of("complete", "complete"));
+    let steps: Vec<(String,)> = site
+        .rows("SELECT step FROM counterfoil.checkpoint WHERE step IN ('manifest', 'close') ORDER BY transaction::text::bigint")
+        .await;
+    let steps: Vec<&str> = steps.iter().map(|(step,)| step.as_str()).collect();
+    assert_eq!(steps, ["manifest", "close", "manifest", "close"], "Tuesday was begun when Monday was closed");
 }

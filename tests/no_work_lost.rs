@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use counterfoil::clock::ManualClock;
+use counterfoil::clock::{Clock, ManualClock, SystemClock};
 use counterfoil::db::connect::Connector;
 use counterfoil::election::term::{Installation, TermStore};
 use counterfoil::run::plan::Step;
@@ -40,6 +40,8 @@ async fn a_leader_at_work() {
     runner.pass().await.expect("a look");
     clock.advance(Duration::from_secs(11));
     runner.pass().await.expect("the day");
+    // Its run is complete, and the next pass, which would plan, never begins.
+    std::future::pending::<()>().await;
 }
 
 /// Starts it; it is killed with the guard, whatever becomes of the test.
@@ -112,4 +114,32 @@ async fn killed_after_the_commit_of_any_step_the_day_comes_to_the_same_digest() 
         let committed = killed_at(&format!("{}:committed", step.name())).await;
         assert!(committed.contains(&step.name().to_owned()), "{step} was committed: {committed:?}");
     }
+}
+
+/// R5: the run is complete, and its leader dies before it looks at what is due next.
+#[tokio::test(flavor = "multi_thread")]
+async fn r5_a_leader_killed_when_its_run_is_complete_leaves_nothing_to_be_run_again() {
+    let site = Site::of_the_example().await;
+    let leader = Leader::start(&site);
+    let run = "SELECT business_date::text || ' ' || status || ' ' || digest || ' ' || finished_at::text || ' ' || token \
+               FROM counterfoil.run WHERE status = 'complete'";
+    let mut done: Vec<(String,)> = Vec::new();
+    let begin = SystemClock.now();
+    while done.is_empty() {
+        assert!(SystemClock.now().since(begin) < PATIENCE, "the run was never complete");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        done = site.rows(run).await;
+    }
+    leader.kill();
+    let written = "SELECT coalesce(max(transaction::text::bigint), 0) + count(*) FROM counterfoil.checkpoint";
+    let before = site.count(written).await;
+
+    let mut runner = site.lead(2, "b").await;
+    assert_eq!(runner.pass().await.expect("the first pass").planned, 0);
+    assert_eq!(site.day(&mut runner).await.unfinished, 0);
+    assert_eq!(site.rows::<(String,)>(run).await, done, "as its leader left it");
+    assert_eq!(site.count("SELECT count(*) FROM counterfoil.run").await, 1);
+    assert_eq!(site.count(written).await, before, "no step is committed again");
+    let summary = site.path("outbox/2026-11-27/summary.txt");
+    assert!(summary.exists(), "what was not published yet is");
 }

@@ -21,6 +21,8 @@ use counterfoil::scratch::postgres;
 use counterfoil::scratch::redis::Redis;
 use counterfoil::scratch::{Ending, Folder, Server, find_program, free_port};
 use redis::AsyncTypedCommands;
+use sqlx::Connection;
+use sqlx::postgres::PgConnection;
 
 const TTL: Duration = Duration::from_secs(30);
 const LIMIT: Duration = Duration::from_secs(2);
@@ -132,6 +134,49 @@ async fn s15_the_election_follows_sentinel_to_the_new_primary_and_the_tokens_ris
     assert!(found.is_some_and(|token| token >= first), "{found:?} after {first}");
     assert!(a.stop().await.is_clean());
     assert!(b.stop().await.is_clean());
+}
+
+/// S15: the failover loses the grant that was not copied yet. Two replicas hold a lease, each of its own Redis; one term
+/// can write.
+#[tokio::test]
+async fn s15_where_a_failover_lost_the_lease_both_hold_one_and_the_older_term_can_write_nothing_more() {
+    let database = postgres::migrated().await.unwrap();
+    let (primary, replica) = with_a_replica().await;
+    // A first term, of which the other Redis has everything.
+    let a = Replica::start("a", &primary.url(), &database.url());
+    let first = a.leads().await;
+    assert!(a.stop().await.is_clean());
+    assert_eq!(command::<i64>(&primary, &["WAIT", "1", "5000"]).await, 1);
+    // From here on it copies nothing, and the old primary goes on.
+    command::<()>(&replica, &["REPLICAOF", "NO", "ONE"]).await;
+    let a = Replica::start("a", &primary.url(), &database.url());
+    let older = a.leads_above(first).await;
+    let owner = a.handle.snapshot().standing.owner.unwrap();
+    let b = Replica::start("b", &replica.url(), &database.url());
+    let newer = b.leads_above(older).await;
+
+    let mut session = PgConnection::connect(&database.url()).await.unwrap();
+    let refused = sqlx::query("SELECT counterfoil.enter_term($1, $2, $3)")
+        .bind(lease_name().as_str())
+        .bind(i64::try_from(older).unwrap())
+        .bind(owner.as_str())
+        .execute(&mut session)
+        .await
+        .unwrap_err();
+    let code = refused.as_database_error().and_then(sqlx::error::DatabaseError::code).unwrap().into_owned();
+    assert!(code.starts_with("TF"), "{refused}");
+    // The two contend until the old primary is gone: what a term ended by is read in the history.
+    let why = "SELECT reason FROM counterfoil.leadership_event WHERE kind = 'step_down' AND token = $1";
+    for _ in 0..LOOKS {
+        let reason: Option<String> =
+            sqlx::query_scalar(why).bind(i64::try_from(older).unwrap()).fetch_optional(&mut session).await.unwrap();
+        if let Some(reason) = reason {
+            assert_eq!(reason, "fenced");
+            return;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    panic!("term {older} never stepped down for {newer}");
 }
 
 #[tokio::test]

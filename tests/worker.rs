@@ -14,8 +14,9 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use counterfoil::clock::{Clock, SystemClock};
+use counterfoil::db::schema;
 use counterfoil::scratch::free_port;
-use counterfoil::scratch::postgres::{self, Database};
+use counterfoil::scratch::postgres::{self, Database, OWNER, Postgres, WORKER};
 use counterfoil::scratch::redis::Redis;
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::postgres::PgConnection;
@@ -25,6 +26,9 @@ use tempfile::TempDir;
 /// How often, and how long apart, an outside condition is looked at: 40 s in all.
 const LOOKS: u32 = 2000;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The ttl of a deployment's lease.
+const LEASE_TTL: Duration = Duration::from_millis(2500);
 
 /// A deployment of one machine: a settings file, an inbox.
 struct Deployment {
@@ -447,6 +451,109 @@ async fn a_replica_without_an_inbox_is_not_ready_from_its_start() {
     let inbox_alone = |code: u16, body: &str| code == 503 && body.starts_with("[-] inbox: the inbox");
     worker.until("it says what it lacks", "/readyz", inbox_alone).await;
     worker.until("it does not campaign", "/metrics", |_, page| page.contains("reason=\"inbox_unreadable\"} 1")).await;
+}
+
+/// S30: a failover of Postgres as a replica sees it whose address leads to the standby first.
+#[tokio::test]
+async fn s30_a_replica_whose_postgres_is_a_standby_says_so_does_not_campaign_and_leads_once_that_is_promoted() {
+    let redis = Redis::start().await.unwrap();
+    let primary = Postgres::start_with(&Postgres::with_standbys()).await.unwrap();
+    let database = primary.database().await.unwrap();
+    schema::migrate(&database.connector(OWNER).unwrap(), Some(WORKER)).await.unwrap();
+    let standby = primary.standby().await.unwrap();
+    let copy = database.on(&standby);
+
+    let before = Deployment::new(&redis.url(), &database.url());
+    let mut leader = before.start("leader");
+    leader.leads().await;
+    let deployment = Deployment::new(&redis.url(), &copy.url());
+    let mut worker = deployment.start("a");
+    let not_ready = |code: u16, body: &str| code == 503 && body.contains("[-] postgres: Postgres is in recovery");
+    worker.until("it says what it lacks", "/readyz", not_ready).await;
+    let held = "counterfoil_leader_ineligible{lease=\"reconciliation\",reason=\"postgres_in_recovery\"} 1";
+    worker.until("its metrics say so", "/metrics", |_, page| page.contains(held)).await;
+    // What was committed on the primary arrives.
+    worker.until("it knows who leads", "/status", |_, body| body.contains("\"token\":1")).await;
+
+    // The primary goes, and with it its leader: the lease is free, and nobody may take it.
+    leader.signal(Signal::TERM);
+    assert_eq!(leader.ended().await, 0, "{}", leader.log());
+    primary.stop().await;
+    let mut outside = redis::Client::open(redis.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
+    let (clock, begin) = (SystemClock, SystemClock.now());
+    while clock.now().since(begin) < LEASE_TTL * 2 {
+        assert_eq!(lease_at_a_glance(&mut outside).await, None, "it campaigned over a standby");
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    let said = worker.log().lines().filter(|line| line.contains("leader.ineligible")).count();
+    assert_eq!(said, 1, "{}", worker.log());
+
+    let mut superuser = PgConnection::connect(&copy.superuser_url()).await.unwrap();
+    superuser.execute("SELECT pg_promote()").await.unwrap();
+    assert_eq!(worker.leads().await["token"], 2);
+    worker.ready().await;
+}
+
+/// S9: an ACL that forbids a command in the middle of the script that wins the lease.
+#[tokio::test]
+async fn s9_a_replica_whose_campaigns_end_in_errors_begins_no_term_and_plans_no_run() {
+    let (redis, database) = servers().await;
+    let mut outside = redis::Client::open(redis.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
+    let login = ["SETUSER", "worker", "on", ">secret", "~*", "&*", "+@all", "-set"];
+    redis::cmd("ACL").arg(&login).exec_async(&mut outside).await.unwrap();
+    let deployment = Deployment::new(&format!("redis://worker:secret@127.0.0.1:{}/", redis.port()), &database.url());
+    let mut worker = deployment.start("a");
+    let failed = |page: &str| {
+        let count =
+            page.split("counterfoil_leader_elections_total{lease=\"reconciliation\",outcome=\"error\"} ").nth(1);
+        count.is_some_and(|rest| rest.split('\n').next().unwrap().parse::<u32>().unwrap() >= 3)
+    };
+    worker.until("three candidacies have failed", "/metrics", |_, page| failed(page)).await;
+    let status = worker.get("/status").unwrap().1;
+    assert!(status.contains("\"role\":\"follower\"") && status.contains("\"token\":null"), "{status}");
+    assert_eq!(lease_at_a_glance(&mut outside).await, None);
+    let mut session = PgConnection::connect(&database.superuser_url()).await.unwrap();
+    let written = "SELECT (SELECT count(*) FROM counterfoil.leadership_event WHERE kind = 'term') \
+                   + (SELECT count(*) FROM counterfoil.leader_term) + (SELECT count(*) FROM counterfoil.run)";
+    assert_eq!(sqlx::query_scalar::<_, i64>(written).fetch_one(&mut session).await.unwrap(), 0);
+
+    // With the right to win comes a term, and with the term the run that is due.
+    redis::cmd("ACL").arg(&["SETUSER", "worker", "+set"]).exec_async(&mut outside).await.unwrap();
+    worker.leads().await;
+    let runs = "SELECT count(*) FROM counterfoil.run";
+    for _ in 0..LOOKS {
+        if sqlx::query_scalar::<_, i64>(runs).fetch_one(&mut session).await.unwrap() == 1 {
+            return;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    panic!("no run was planned:\n{}", worker.log());
+}
+
+/// S11: SIGKILL, and started again under the same name, at once.
+#[tokio::test]
+async fn s11_a_leader_killed_and_started_again_within_the_ttl_waits_for_its_former_lease_to_end() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    let mut outside = redis::Client::open(redis.url()).unwrap().get_multiplexed_async_connection().await.unwrap();
+    let mut before = deployment.start("a");
+    before.leads().await;
+    before.child.kill().unwrap();
+    before.child.wait().unwrap();
+    let (former, left, _) = lease_at_a_glance(&mut outside).await.expect("the lease outlives its holder");
+    let killed = SystemClock.now();
+    let mut after = deployment.start("a");
+    assert_eq!(after.leads().await["token"], 2);
+    let waited = SystemClock.now().since(killed);
+    assert!(
+        waited.as_millis() >= u128::from(left.unsigned_abs()),
+        "it led after {waited:?}, with {left} ms left of the old lease"
+    );
+    let (holder, ..) = lease_at_a_glance(&mut outside).await.expect("it leads");
+    assert_ne!(former.split(' ').next(), holder.split(' ').next());
+    let history = deployment.json(&["history", "--terms", "--json"]);
+    let terms = history.as_array().unwrap();
+    assert_eq!((terms.len(), &terms[0]["token"], &terms[1]["token"]), (2, &1.into(), &2.into()), "{history}");
 }
 
 /// What makes a step take long, or never end: done by the owner to the table that a file's step writes first.

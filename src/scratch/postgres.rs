@@ -1,6 +1,7 @@
 //! A throw-away Postgres, whichever of 15 to 18 is found, with the roles of a real deployment: an owner that is no
 //! superuser and makes the schema, and a login of the worker that may only do what the migrations grant it.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use sqlx::postgres::{PgConnectOptions, PgConnection};
@@ -21,6 +22,17 @@ const INSTALL: &str = "Install PostgreSQL 15, 16, 17 or 18 (Debian, Ubuntu: apt-
 const MAKE_AND_RUN: &str = r#"
 bin=$1 data=$2; shift 2
 "$bin/initdb" --username=postgres --auth=trust --encoding=UTF8 --locale=C --no-sync -D "$data" || exit
+exec "$bin/postgres" -D "$data" "$@"
+"#;
+
+/// Copies another server's data folder, then becomes its standby. $3 the other's port. Where the programs are links, not
+/// all of them may be there: the copier is beside what the link leads to.
+const COPY_AND_RUN: &str = r#"
+bin=$1 data=$2 source=$3; shift 3
+copier=$bin/pg_basebackup
+[ -x "$copier" ] || copier=$(dirname "$(readlink -f "$bin/postgres")")/pg_basebackup
+"$copier" --host=127.0.0.1 --port="$source" --username=postgres --checkpoint=fast --no-sync \
+    --write-recovery-conf -D "$data" || exit
 exec "$bin/postgres" -D "$data" "$@"
 "#;
 
@@ -102,38 +114,30 @@ impl Postgres {
     }
 
     async fn start_once(bin: &Path, more: &[String]) -> Result<Self, ScratchError> {
-        let user = User::unprivileged("postgres")?;
-        let folder = Folder::new("postgres", user)?;
-        let data = folder.path().join("data");
         let port = free_port()?;
-        let port_setting = format!("port={port}");
-        let settings = [
-            port_setting.as_str(),
-            "listen_addresses=127.0.0.1",
-            "unix_socket_directories=",
-            "max_connections=200",
-            "shared_buffers=64MB",
-            "fsync=off",
-            "synchronous_commit=off",
-            "full_page_writes=off",
-            "wal_level=minimal",
-            "max_wal_senders=0",
-            "max_wal_size=4GB",
-            "log_line_prefix=%m [%p] %u@%d %a ",
-        ];
-        let arguments = ["-c".into(), MAKE_AND_RUN.into(), "counterfoil-scratch".into()]
-            .into_iter()
-            .chain([bin.as_os_str().to_owned(), data.into_os_string()])
-            .chain(
-                settings
-                    .into_iter()
-                    .chain(more.iter().map(String::as_str))
-                    .flat_map(|setting| ["-c".into(), setting.into()]),
-            );
-        let server = Server::start(folder, user, Ending::Quit, Path::new("/bin/sh"), arguments)?;
+        let user = User::unprivileged("postgres")?;
+        let server = launch(bin, user, MAKE_AND_RUN, &[], settings(port).iter().chain(more))?;
         let postgres = Self { server, port };
         postgres.make_roles().await?;
         Ok(postgres)
+    }
+
+    /// What a server must be started with to have a [`Self::standby`].
+    pub fn with_standbys() -> Vec<String> {
+        ["wal_level=replica", "max_wal_senders=4"].map(str::to_owned).to_vec()
+    }
+
+    /// Makes and starts a streaming standby of this server: all its databases, read-only until `pg_promote()`.
+    pub async fn standby(&self) -> Result<Self, ScratchError> {
+        let port = free_port()?;
+        let user = User::unprivileged("postgres")?;
+        let more = Self::with_standbys();
+        let settings = settings(port);
+        let server =
+            launch(&bin_folder()?, user, COPY_AND_RUN, &[self.port.to_string()], settings.iter().chain(&more))?;
+        let standby = Self { server, port };
+        standby.first_answer().await?;
+        Ok(standby)
     }
 
     /// Waits until the server answers, and makes the owner and the worker's login.
@@ -211,6 +215,12 @@ impl Database {
         &self.name
     }
 
+    /// The same database, as a standby of its server has it.
+    #[must_use]
+    pub fn on(&self, standby: &Postgres) -> Self {
+        Self { port: standby.port, name: self.name.clone() }
+    }
+
     /// As the worker's login: what `postgres.url` is in a deployment.
     pub fn url(&self) -> String {
         self.url_as(WORKER)
@@ -245,6 +255,44 @@ impl Database {
     pub fn connector(&self, role: &str) -> Result<Connector, ScratchError> {
         Ok(Connector::new(&self.url_as(role), "scratch").map_err(SchemaError::from)?)
     }
+}
+
+/// The settings that all throw-away servers have; of two values of one, the later holds.
+fn settings(port: u16) -> Vec<String> {
+    let port = format!("port={port}");
+    let settings = [
+        port.as_str(),
+        "listen_addresses=127.0.0.1",
+        "unix_socket_directories=",
+        "max_connections=200",
+        "shared_buffers=64MB",
+        "fsync=off",
+        "synchronous_commit=off",
+        "full_page_writes=off",
+        "wal_level=minimal",
+        "max_wal_senders=0",
+        "max_wal_size=4GB",
+        "log_line_prefix=%m [%p] %u@%d %a ",
+    ];
+    settings.map(str::to_owned).to_vec()
+}
+
+/// Starts a script that makes a data folder and becomes the server: its programs' folder, the data folder, `own`, then
+/// the server's settings.
+fn launch<'a>(
+    bin: &Path,
+    user: Option<User>,
+    script: &str,
+    own: &[String],
+    settings: impl Iterator<Item = &'a String>,
+) -> Result<Server, ScratchError> {
+    let folder = Folder::new("postgres", user)?;
+    let data = folder.path().join("data");
+    let mut arguments: Vec<OsString> = ["-c", script, "counterfoil-scratch"].map(OsString::from).to_vec();
+    arguments.extend([bin.as_os_str().to_owned(), data.into_os_string()]);
+    arguments.extend(own.iter().map(OsString::from));
+    arguments.extend(settings.flat_map(|setting| ["-c".into(), OsString::from(setting)]));
+    Server::start(folder, user, Ending::Quit, Path::new("/bin/sh"), arguments)
 }
 
 /// The folder that has `initdb` and `postgres` of a major that we know: from `PATH`, from where Debian puts them, or

@@ -20,7 +20,12 @@ pub(crate) enum Network {
     Cut = 3,
     /// Requests are kept, and arrive when it is open again, even if who sent them has gone.
     Late = 4,
+    /// Answers take [`SLOW`] longer.
+    Slow = 5,
 }
+
+/// What a slow network adds to an answer.
+pub(crate) const SLOW: Duration = Duration::from_millis(300);
 
 /// Stands between a client and a server on the loopback address. Ends with the process.
 #[derive(Clone)]
@@ -32,6 +37,15 @@ pub(crate) struct Proxy {
     requests: Arc<AtomicU64>,
     /// Pieces that arrived late.
     late: Arc<AtomicU64>,
+    /// The most requests of one connection that were unanswered at a time.
+    unanswered: Arc<AtomicU64>,
+}
+
+/// One way of one connection.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    There,
+    Back,
 }
 
 impl Proxy {
@@ -44,22 +58,19 @@ impl Proxy {
             open: Arc::default(),
             requests: Arc::default(),
             late: Arc::default(),
+            unanswered: Arc::default(),
         };
         let own = proxy.clone();
         thread(move || {
             for client in listener.incoming().flatten() {
-                if own.network() == Network::Cut as u8 {
+                if own.is(Network::Cut) {
                     continue; // dropped: the client sees it closed
                 }
                 let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, target)) else { continue };
                 own.open.lock().unwrap().extend([client.try_clone().unwrap(), server.try_clone().unwrap()]);
-                own.carry(
-                    client.try_clone().unwrap(),
-                    server.try_clone().unwrap(),
-                    &[Network::Hole],
-                    Some(&own.requests),
-                );
-                own.carry(server, client, &[Network::Hole, Network::Mute], None);
+                let waiting = Arc::default();
+                own.carry(Way::There, client.try_clone().unwrap(), server.try_clone().unwrap(), Arc::clone(&waiting));
+                own.carry(Way::Back, server, client, waiting);
             }
         });
         proxy
@@ -81,6 +92,11 @@ impl Proxy {
         self.late.load(Ordering::SeqCst)
     }
 
+    /// The most requests that were unanswered at a time on one connection, since it was last asked.
+    pub(crate) fn most_unanswered(&self) -> u64 {
+        self.unanswered.swap(0, Ordering::SeqCst)
+    }
+
     pub(crate) fn set(&self, network: Network) {
         self.network.store(network as u8, Ordering::SeqCst);
         if network == Network::Cut {
@@ -90,37 +106,38 @@ impl Proxy {
         }
     }
 
-    fn network(&self) -> u8 {
-        self.network.load(Ordering::SeqCst)
+    fn is(&self, network: Network) -> bool {
+        self.network.load(Ordering::SeqCst) == network as u8
     }
 
-    fn carry(
-        &self,
-        mut from: TcpStream,
-        mut to: TcpStream,
-        lost_in: &'static [Network],
-        count: Option<&Arc<AtomicU64>>,
-    ) {
-        let (own, count) = (self.clone(), count.cloned());
+    fn carry(&self, way: Way, mut from: TcpStream, mut to: TcpStream, waiting: Arc<AtomicU64>) {
+        let own = self.clone();
         thread(move || {
             let mut buffer = [0; 16 * 1024];
             while let Ok(read @ 1..) = from.read(&mut buffer) {
-                if let Some(count) = &count {
-                    count.fetch_add(1, Ordering::SeqCst);
-                }
-                // Only requests are counted, and only they come late.
-                if count.is_some() && own.network() == Network::Late as u8 {
-                    while own.network() == Network::Late as u8 {
-                        std::thread::sleep(Duration::from_millis(2));
+                let (mut lost, mut late) = (own.is(Network::Hole), false);
+                match way {
+                    Way::There => {
+                        own.requests.fetch_add(1, Ordering::SeqCst);
+                        let unanswered = waiting.fetch_add(1, Ordering::SeqCst) + 1;
+                        own.unanswered.fetch_max(unanswered, Ordering::SeqCst);
+                        while own.is(Network::Late) {
+                            late = true;
+                            std::thread::sleep(Duration::from_millis(2));
+                        }
                     }
-                    let _ = to.write_all(&buffer[..read]);
-                    own.late.fetch_add(1, Ordering::SeqCst);
-                    continue;
+                    Way::Back => {
+                        lost |= own.is(Network::Mute);
+                        if own.is(Network::Slow) {
+                            std::thread::sleep(SLOW);
+                        }
+                        let _ = waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| Some(n.saturating_sub(1)));
+                    }
                 }
-                let lost = lost_in.iter().any(|network| *network as u8 == own.network());
-                if !lost && to.write_all(&buffer[..read]).is_err() {
+                if !lost && to.write_all(&buffer[..read]).is_err() && !late {
                     break;
                 }
+                own.late.fetch_add(u64::from(late), Ordering::SeqCst);
             }
             let _ = to.shutdown(Shutdown::Both);
         });

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use counterfoil::clock::SystemClock;
+use counterfoil::clock::{Clock, SystemClock};
 use counterfoil::db::connect::Connector;
 use counterfoil::election::FencingToken;
 use counterfoil::election::address::RedisAddress;
@@ -52,6 +52,18 @@ impl Replica {
     }
 
     pub(crate) fn with(node: &str, redis_url: &str, postgres_url: &str, timings: Timings, manners: Manners) -> Self {
+        Self::by(Arc::new(SystemClock), node, redis_url, postgres_url, timings, manners)
+    }
+
+    /// One that lives by a clock of its own.
+    pub(crate) fn by(
+        clock: Arc<dyn Clock>,
+        node: &str,
+        redis_url: &str,
+        postgres_url: &str,
+        timings: Timings,
+        manners: Manners,
+    ) -> Self {
         assert_eq!(timings.check(), Vec::<String>::new());
         let settings = KeeperSettings {
             node: node.to_owned(),
@@ -61,7 +73,7 @@ impl Replica {
             redis: RedisAddress::new(redis_url, None).unwrap(),
             wait_replicas: 0,
             postgres: Connector::new(postgres_url, node).unwrap(),
-            clock: Arc::new(SystemClock),
+            clock,
             inbox: Arc::new(|| Ok(())),
         };
         let (keeper, handle, mut tenures) = keeper(settings);

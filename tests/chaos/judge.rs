@@ -5,12 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
+use counterfoil::clock::Boot;
 use counterfoil::scratch::postgres::Database;
 use sqlx::Connection;
 use sqlx::postgres::PgConnection;
 
 use crate::site::{TTL_MS, collect};
-use crate::watch::Reign;
+use crate::watch::{Look, Reign};
 use crate::weather::Happened;
 
 /// What the undisturbed site and the one in the storm must agree on.
@@ -37,7 +38,17 @@ pub(crate) struct Verdict {
     pub(crate) evictions: usize,
     /// Why terms ended, and how often.
     pub(crate) reasons: BTreeMap<String, usize>,
+    /// How often the weather was fair for [`BOUND`] or longer.
+    pub(crate) fair: usize,
+    /// The longest that nobody led in fair weather.
+    pub(crate) leaderless: Duration,
 }
+
+/// Fair weather for so long, and somebody leads. What may add up: a lease whose holder cannot release it (one ttl), the
+/// pause of whoever lost or failed before (one ttl and a fifth), a drain (one ttl), and a process that has to start.
+pub(crate) const BOUND: Duration = Duration::from_millis(TTL_MS * 4);
+/// Fewer answers than this in all that time: then it was the watch that did not look.
+const LOOKS_LEAST: usize = 20;
 
 #[derive(Debug, sqlx::FromRow)]
 struct TermRow {
@@ -180,6 +191,42 @@ impl Verdict {
             }
         }
         verdict
+    }
+
+    /// Takeovers come within the bound: wherever nothing was wrong for so long, somebody led in the meantime.
+    pub(crate) fn judge_takeovers(&mut self, looks: &[Look], happened: &[Happened], from: Boot, until: Boot) {
+        let mut faults: Vec<(Boot, Boot)> = happened.iter().map(|it| (it.from, it.to)).collect();
+        faults.push((until, until));
+        faults.sort_unstable();
+        let mut fair_since = from;
+        for (begins, ends) in faults {
+            if begins.since(fair_since) >= BOUND {
+                self.fair += 1;
+                self.judge_fair_weather(looks, fair_since, begins);
+            }
+            fair_since = fair_since.max(ends);
+        }
+    }
+
+    fn judge_fair_weather(&mut self, looks: &[Look], from: Boot, until: Boot) {
+        let looks: Vec<&Look> = looks.iter().filter(|look| from <= look.at && look.at < until).collect();
+        let mut led: Vec<Boot> = looks.iter().filter(|look| look.leads).map(|look| look.at).collect();
+        led.extend([from, until]);
+        led.sort_unstable();
+        for pair in led.windows(2) {
+            let span = pair[1].since(pair[0]);
+            let seen = looks.iter().filter(|look| pair[0] < look.at && look.at < pair[1]).count();
+            if seen < LOOKS_LEAST {
+                continue;
+            }
+            self.leaderless = self.leaderless.max(span);
+            if span >= BOUND {
+                self.faults.push(format!(
+                    "nobody led for {span:?} though nothing was wrong: {seen} answers from {:?} to {:?} denied it",
+                    pair[0], pair[1]
+                ));
+            }
+        }
     }
 
     /// Two replicas believed at once, where Redis had forgotten nothing: trust must not outlive the lease.

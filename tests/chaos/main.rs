@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use counterfoil::clock::{Boot, Clock, SystemClock};
 use days::{Day, Days};
-use judge::{Outcome, Verdict};
+use judge::{BOUND, Outcome, Verdict};
 use site::{Place, Site};
 use sqlx::Connection;
 use sqlx::postgres::PgConnection;
@@ -49,7 +49,8 @@ async fn under_any_mix_of_faults_each_step_is_committed_once_by_the_term_that_he
     }
     let seen = Seen::default();
     let mut weather = Weather::new(seed);
-    let until = SystemClock.now() + Duration::from_secs(seconds);
+    let begun = SystemClock.now();
+    let until = begun + Duration::from_secs(seconds);
     let mut days = Days::new(seed);
     let mut done = Vec::new();
     let ended = tokio::select! {
@@ -65,7 +66,9 @@ async fn under_any_mix_of_faults_each_step_is_committed_once_by_the_term_that_he
             ).1
         } => ended,
     };
+    let over = SystemClock.now();
     let mut verdict = Verdict::of(&place.database).await;
+    verdict.judge_takeovers(&seen.looks(), &weather.log, begun, over);
     verdict.judge_reigns(&seen.reigns(), &weather.log);
     match ended {
         Ok(()) => verdict.faults.extend(agrees(&place, &undisturbed(&done).await).await),
@@ -84,8 +87,13 @@ async fn under_any_mix_of_faults_each_step_is_committed_once_by_the_term_that_he
         weather.ended_by_themselves,
     );
     eprintln!("chaos: terms ended by {:?}", verdict.reasons);
+    eprintln!(
+        "chaos: fair for {BOUND:?} or longer {} times, and nobody led for {:?} of one at most",
+        verdict.fair, verdict.leaderless
+    );
     eprintln!("chaos: faults {:?}", weather.counts());
     assert!(verdict.faults.is_empty(), "seed {seed}:\n{}\n\n{said}", verdict.faults.join("\n"));
+    assert!(verdict.fair > 0, "seed {seed}: the weather was never fair for long enough to judge a takeover by");
     assert!(!done.is_empty(), "seed {seed}: nothing was reconciled:\n{said}");
 }
 

@@ -23,10 +23,18 @@ pub(crate) struct Reign {
     pub(crate) to: Boot,
 }
 
+/// An answer that came promptly.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    pub(crate) at: Boot,
+    pub(crate) leads: bool,
+}
+
 /// What was seen.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     reigns: RefCell<Vec<Reign>>,
+    looks: RefCell<Vec<Look>>,
 }
 
 // === impl Seen ===
@@ -40,6 +48,9 @@ impl Seen {
                 let asked = SystemClock.now();
                 let leads = tokio::time::timeout(PROMPT, leads(&place.http[at])).await;
                 let told = SystemClock.now();
+                if let Ok(Ok(leads)) = leads {
+                    self.looks.borrow_mut().push(Look { at: told, leads });
+                }
                 match leads {
                     Ok(Ok(true)) => {
                         let mut reigns = self.reigns.borrow_mut();
@@ -63,6 +74,11 @@ impl Seen {
 
     pub(crate) fn reigns(&self) -> Vec<Reign> {
         self.reigns.borrow().clone()
+    }
+
+    /// Every prompt answer, by its time.
+    pub(crate) fn looks(&self) -> Vec<Look> {
+        self.looks.borrow().clone()
     }
 
     /// Who was seen leading within this time before now.

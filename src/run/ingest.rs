@@ -325,7 +325,7 @@ fn verdict(file: &Arrived, read: Read, chains: &[Chained], judged_by: &str) -> F
         name: file.name.clone(),
         size: file.bytes.len() as u64,
         pinned: file.pinned.as_ref().map(ToString::to_string),
-        format: read.format.map(|format| name_of(format).to_owned()),
+        format: read.format.map(|format| Format::name(format).to_owned()),
         status,
         waiting,
         diagnostics: shown(&diagnostics),
@@ -369,7 +369,7 @@ fn row<'a>(chain: &'a Chained, offer: &'a Offer, outcome: bank::Outcome<'a>) -> 
         account: &chain.account,
         sha256: &offer.sha256,
         ordinal: offer.ordinal,
-        format: name_of(offer.format),
+        format: Format::name(offer.format),
         statement: &offer.statement,
         proofs: &offer.proofs,
         outcome,
@@ -428,11 +428,4 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 fn ordinal(offer: &Offer) -> i32 {
     i32::try_from(offer.ordinal).unwrap_or(i32::MAX)
-}
-
-fn name_of(format: Format) -> &'static str {
-    match format {
-        Format::Camt053 => "camt.053",
-        Format::Ofx => "ofx",
-    }
 }

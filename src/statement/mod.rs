@@ -7,15 +7,20 @@
 //!
 //! To add a format: a file here with `parse(&Input) -> Parsed`, a [`Format`], a line in [`detect`], and fixtures.
 
+pub mod bai2;
 mod balance_row;
 pub mod camt;
 pub mod charset;
+pub mod cnab240;
 pub mod detect;
+mod first_day;
 pub mod identity;
+pub mod mt940;
 pub mod ofx;
 mod place;
 pub mod proof;
 pub mod text;
+mod whole;
 
 use std::fmt;
 
@@ -35,6 +40,15 @@ pub enum Format {
     /// Open Financial Exchange, 1.x (SGML) and 2.x (XML).
     #[serde(rename = "ofx")]
     Ofx,
+    /// SWIFT customer statement message.
+    #[serde(rename = "mt940")]
+    Mt940,
+    /// Cash management balance reporting, version 2.
+    #[serde(rename = "bai2")]
+    Bai2,
+    /// FEBRABAN's statement for reconciliation, segment E.
+    #[serde(rename = "cnab240")]
+    Cnab240,
 }
 
 /// What a parser is given.
@@ -275,6 +289,32 @@ pub enum TotalOf {
     Credits,
     /// Debits; the sum is negative.
     Debits,
+}
+
+// === impl Format ===
+
+impl Format {
+    /// Its name in JSON and in the database.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Camt053 => "camt.053",
+            Self::Ofx => "ofx",
+            Self::Mt940 => "mt940",
+            Self::Bai2 => "bai2",
+            Self::Cnab240 => "cnab240",
+        }
+    }
+
+    /// Its name, as people write it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Camt053 => "camt.053",
+            Self::Ofx => "OFX",
+            Self::Mt940 => "MT940",
+            Self::Bai2 => "BAI2",
+            Self::Cnab240 => "CNAB 240",
+        }
+    }
 }
 
 // === impl AccountRef ===

@@ -26,11 +26,7 @@ pub struct Tally {
 /// One file. `with_lines` lists every row of its statements.
 pub fn file(inspected: &Inspected, with_lines: bool) -> String {
     let mut out = String::new();
-    let format = match inspected.format {
-        Some(Format::Ofx) => "OFX",
-        Some(Format::Camt053) => "camt.053",
-        None => "no known format",
-    };
+    let format = inspected.format.map_or("no known format", Format::title);
     let title = format!("{} · {format} · {}", plain(&inspected.name), inspected.status.name());
     line(&mut out, &title);
     line(&mut out, &"═".repeat(title.chars().count()));

@@ -24,11 +24,9 @@ use self::reading::{Reading, located};
 use self::tag::Tag;
 use self::tree::{Found, Tree};
 use super::place::Places;
-use super::{Format, Input, Parsed, Statement, charset};
+use super::whole::{self, Charset};
+use super::{Format, Input, Parsed, Statement};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
-
-/// The largest file that is read.
-const MAX_BYTES: usize = 1 << 30;
 
 /// The mark with which DOS ended a file.
 const DOS_END: char = '\u{1a}';
@@ -41,38 +39,21 @@ pub(super) fn knows(head: &str) -> bool {
 
 /// Reads an OFX file, with all its statements.
 pub fn parse(input: &Input<'_>) -> Parsed {
-    let refused = |diagnostic| Parsed::refused(Some(Format::Ofx), vec![diagnostic]);
-    if input.bytes.len() > MAX_BYTES {
-        let message = format!("a file of {} bytes; no more than {MAX_BYTES} are read", input.bytes.len());
-        return refused(Diagnostic::new(Severity::Error, "LIMIT", message));
-    }
     let declared = header::charset(input.bytes);
-    let decoded = match charset::decode(input.bytes, declared.as_deref()) {
-        Ok(decoded) => decoded,
-        Err(diagnostic) => return refused(diagnostic),
-    };
-    let mut found = Diagnostics::default();
-    if let Some(finding) = decoded.finding {
-        found.push(finding);
-    }
-    let mut places = Places::new(&decoded.text);
-    if let Some(finding) = controls(&decoded.text, &mut places) {
-        found.push(finding);
-    }
-    let mut statements = Vec::new();
-    if let Err(last) = read_all(&decoded.text, &mut places, &mut found, &mut statements) {
-        found.push(located(last, &mut places));
-    }
-    if statements.is_empty() && !found.has_errors() {
-        found.error("EMPTY", "the file holds no statement of a bank account or card (STMTRS, CCSTMTRS)");
-    }
-    let refused = found.has_errors();
-    let mut diagnostics = found.into_vec();
-    diagnostics.sort_by_key(|found| (found.line.is_none() && found.code == "MORE", found.line, found.column));
-    if refused {
-        return Parsed::refused(Some(Format::Ofx), diagnostics);
-    }
-    Parsed { format: Some(Format::Ofx), statements, diagnostics }
+    whole::parse(Format::Ofx, input.bytes, Charset::Labelled(declared.as_deref()), |text, found| {
+        let mut places = Places::new(text);
+        if let Some(finding) = controls(text, &mut places) {
+            found.push(finding);
+        }
+        let mut statements = Vec::new();
+        if let Err(last) = read_all(text, &mut places, found, &mut statements) {
+            found.push(located(last, &mut places));
+        }
+        if statements.is_empty() && !found.has_errors() {
+            found.error("EMPTY", "the file holds no statement of a bank account or card (STMTRS, CCSTMTRS)");
+        }
+        statements
+    })
 }
 
 /// That control characters are in the text, which are read as spaces. The mark that ends a file of DOS is none.

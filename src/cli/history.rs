@@ -48,7 +48,7 @@ impl History {
         } else if events.is_empty() {
             out::line("Nobody has led yet, and nobody has asked for anything.")?;
         } else {
-            out::text(&events.iter().map(|event| told(event) + "\n").collect::<String>())?;
+            out::lines(&events.iter().map(told).collect::<Vec<_>>())?;
         }
         Ok(Exit::Done)
     }

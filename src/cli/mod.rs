@@ -20,6 +20,7 @@ mod run;
 mod runs;
 mod session;
 mod status;
+mod words;
 mod worker;
 
 use std::process::ExitCode;

@@ -5,10 +5,13 @@
 //! `run --wait` whose reader left still tells the truth. Anything else that keeps a line from being written (a full disk)
 //! is an error, since somebody wanted it.
 
+use std::fmt::Write as _;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Stdout, Write};
 
 use anyhow::Context;
 use serde::Serialize;
+
+use crate::report::text::{acts, shown};
 
 /// A writer whose reader may leave.
 #[derive(Debug)]
@@ -30,19 +33,54 @@ pub(super) fn bytes(bytes: &[u8]) -> anyhow::Result<()> {
     out.write_all(bytes).and_then(|()| out.flush()).context("standard output cannot be written")
 }
 
-/// Writes this text as it is; it ends its lines itself.
+/// Writes lines of text; it ends them itself. Nothing in them acts on a terminal but their ends.
 pub(super) fn text(text: &str) -> anyhow::Result<()> {
-    bytes(text.as_bytes())
+    bytes(each(text).as_bytes())
 }
 
-/// Writes one line.
+/// Writes one line, whatever is in it.
 pub(super) fn line(line: impl AsRef<str>) -> anyhow::Result<()> {
-    text(&format!("{}\n", line.as_ref()))
+    bytes(format!("{}\n", shown(line.as_ref())).as_bytes())
+}
+
+/// Writes lines, each one whatever is in it.
+pub(super) fn lines(lines: &[String]) -> anyhow::Result<()> {
+    bytes(joined(lines).as_bytes())
+}
+
+/// Lines as [`lines`] writes them.
+pub(super) fn joined(lines: &[String]) -> String {
+    lines.iter().fold(String::new(), |all, line| all + &shown(line) + "\n")
+}
+
+/// Draws lines of text over what the terminal shows: home, and clear to the end.
+pub(super) fn screen(text: &str) -> anyhow::Result<()> {
+    bytes(format!("\x1b[H\x1b[J{}", each(text)).as_bytes())
 }
 
 /// Writes one line of JSON.
 pub(super) fn json(value: &impl Serialize) -> anyhow::Result<()> {
-    line(serde_json::to_string(value)?)
+    bytes(in_json(value)?.as_bytes())
+}
+
+fn each(text: &str) -> String {
+    text.split('\n').map(shown).collect::<Vec<_>>().join("\n")
+}
+
+/// One line of JSON, as [`json`] writes it. JSON escapes most of ASCII's control characters; those beyond, which stand in
+/// strings alone, are escaped here the same way.
+pub(super) fn in_json(value: &impl Serialize) -> anyhow::Result<String> {
+    let json = serde_json::to_string(value)?;
+    let mut safe = String::with_capacity(json.len() + 1);
+    for letter in json.chars() {
+        if acts(letter) {
+            write!(safe, "\\u{:04x}", u32::from(letter))?;
+        } else {
+            safe.push(letter);
+        }
+    }
+    safe.push('\n');
+    Ok(safe)
 }
 
 /// How many columns text may be wide: those of the terminal; else what COLUMNS says; else 100.
@@ -67,7 +105,7 @@ pub(super) fn is_terminal() -> bool {
 
 /// Says something on standard error. If nobody hears it there, nobody can be told.
 pub(super) fn say(words: impl AsRef<str>) {
-    let _ = io::stderr().write_all(format!("{}\n", words.as_ref()).as_bytes());
+    let _ = io::stderr().write_all(format!("{}\n", each(words.as_ref())).as_bytes());
 }
 
 // === impl Patient ===

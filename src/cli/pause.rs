@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Exit, out, session};
+use super::{Exit, out, session, words};
 use crate::db::connect::Purpose;
 use crate::db::requests;
 
@@ -28,10 +28,10 @@ pub(super) struct Resume {
 #[derive(Debug, Args)]
 struct Word {
     /// Why, for the history
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = words::reason)]
     reason: Option<String>,
     /// Who says so
-    #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "unknown")]
+    #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "unknown", value_parser = words::actor)]
     actor: String,
     /// Settings file [default: counterfoil.toml, if it is there]
     #[arg(long, value_name = "FILE")]

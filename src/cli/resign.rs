@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::bail;
 use clap::Args;
 
-use super::{Exit, UsageError, out, session};
+use super::{Exit, UsageError, out, session, words};
 use crate::db::connect::Purpose;
 use crate::db::leadership::{self, TermRow};
 use crate::election::FencingToken;
@@ -24,7 +24,7 @@ pub(super) struct Resign {
     #[arg(long, value_name = "N")]
     token: Option<u64>,
     /// Why, for the history
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = words::reason)]
     reason: Option<String>,
     /// Wait until another term is installed
     #[arg(long)]

@@ -10,7 +10,7 @@ use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
 use super::runs::told;
-use super::{Exit, UsageError, date, out, session};
+use super::{Exit, date, out, session, words};
 use crate::clock::{Boot, Clock, SystemClock};
 use crate::db::connect::Purpose;
 use crate::db::requests::{self, RunAnswer, RunRequest};
@@ -46,10 +46,10 @@ pub(super) struct Run {
     #[arg(long, requires = "reason", conflicts_with = "skip")]
     reopen: bool,
     /// Why, for the history
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = words::reason)]
     reason: Option<String>,
     /// Who asks
-    #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "unknown")]
+    #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "unknown", value_parser = words::actor)]
     actor: String,
     /// Settings file [default: counterfoil.toml, if it is there]
     #[arg(long, value_name = "FILE")]
@@ -69,9 +69,6 @@ const STANDS_STILL: Duration = Duration::from_secs(15);
 impl Run {
     /// Runs it.
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        if self.reason.as_ref().is_some_and(|reason| reason.trim().is_empty()) {
-            return Err(UsageError("--reason is empty".to_owned()).into());
-        }
         session::ask(self.config.as_deref(), Purpose::Ask, async |settings, session| {
             let request = RunRequest {
                 id: Uuid::new_v4(),
@@ -151,14 +148,14 @@ impl Run {
                 if self.json {
                     out::json(&json(answer, Some(&status)))?;
                 } else {
-                    out::text(&told(run, &states))?;
+                    out::lines(&told(run, &states))?;
                 }
                 let proved = states.iter().all(|state| state.failed_proofs.is_empty());
                 return Ok(if status == "complete" && proved { Exit::Done } else { Exit::Failed });
             }
             if now >= until {
                 if let Some(run) = &found {
-                    out::text(&told(run, &states))?;
+                    out::lines(&told(run, &states))?;
                 }
                 bail!("{} is not complete after {}", self.date, humantime::format_duration(self.timeout));
             }

@@ -9,8 +9,9 @@ use serde::Serialize;
 use super::{Exit, date, out, session};
 use crate::db::connect::Purpose;
 use crate::db::days::{self, DayState};
-use crate::db::files;
 use crate::db::runs::{self, RunRow};
+use crate::db::{files, left as left_rows};
+use crate::report::left;
 
 /// Which business dates were run, and how each account of them stands.
 ///
@@ -65,7 +66,7 @@ const FILES: i64 = 20;
 impl Runs {
     /// Runs it.
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let (found, left) = session::ask(self.config.as_deref(), Purpose::Read, async |_, session| {
+        let (found, not_taken, left) = session::ask(self.config.as_deref(), Purpose::Read, async |_, session| {
             let rows = match self.date {
                 Some(date) => runs::find(session, date).await?.into_iter().collect(),
                 None => runs::newest(session, self.limit).await?,
@@ -75,7 +76,7 @@ impl Runs {
                 let states = days::states(session, row.business_date).await?;
                 found.push((row, states));
             }
-            Ok((found, files::not_taken(session, FILES).await?))
+            Ok((found, files::not_taken(session, FILES).await?, left_rows::all(session).await?))
         })?;
         if self.json {
             let shown: Vec<RunJson<'_>> = found.iter().map(|(run, states)| RunJson::of(run, states)).collect();
@@ -86,12 +87,15 @@ impl Runs {
             }
         } else {
             for (run, states) in &found {
-                out::text(&told(run, states))?;
+                out::lines(&told(run, states))?;
             }
         }
-        if !self.json && !left.is_empty() {
+        if !self.json {
+            out::lines(&left::lines(&left))?;
+        }
+        if !self.json && !not_taken.is_empty() {
             out::line("Files that were not taken, or not whole:")?;
-            for file in &left {
+            for file in &not_taken {
                 let status = if file.status == "accepted" { "waiting" } else { &file.status };
                 out::line(format!("    {status:<11}  {}  {}", file.name, file.why.as_deref().unwrap_or_default()))?;
             }
@@ -143,7 +147,7 @@ fn failed(proofs: &[String]) -> String {
 }
 
 /// A run and its accounts, as a person reads them.
-pub(super) fn told(run: &RunRow, states: &[DayState]) -> String {
+pub(super) fn told(run: &RunRow, states: &[DayState]) -> Vec<String> {
     let at = |when: DateTime<Utc>| when.to_rfc3339_opts(SecondsFormat::Secs, true);
     let when = match (run.status.as_str(), run.finished_at) {
         ("complete", Some(finished)) => format!("at {}", at(finished)),
@@ -160,5 +164,5 @@ pub(super) fn told(run: &RunRow, states: &[DayState]) -> String {
         lines.push(format!("    {:<width$}  {:<8}  {more}", state.account, state.status));
     }
     lines.extend(run.digest.as_ref().map(|digest| format!("    digest {digest}")));
-    lines.join("\n") + "\n"
+    lines
 }

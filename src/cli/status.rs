@@ -11,10 +11,12 @@ use super::{Exit, UsageError, out, session};
 use crate::clock::{Clock, SystemClock};
 use crate::db::connect::Purpose;
 use crate::db::leadership::{self, TermRow};
+use crate::db::left as left_rows;
 use crate::db::requests;
 use crate::db::runs::{self, RunRow};
 use crate::election::lease::{Lease, Sight};
 use crate::report::counted;
+use crate::report::left::{self, FileLeft};
 use crate::settings::Settings;
 
 /// Who leads, since when, who waits, and what is not done yet.
@@ -48,6 +50,8 @@ struct Standing {
     timings: InSeconds,
     paused: bool,
     runs: Vec<Run>,
+    /// Files that lie in the inbox and of which nothing is taken.
+    files_left: Vec<FileLeft>,
 }
 
 /// The lease, as Redis has it.
@@ -108,18 +112,17 @@ impl Status {
         let mut last = None;
         loop {
             let picture = match Standing::look(config) {
-                Ok(standing) if self.json => serde_json::to_string(&standing.still())? + "\n",
+                Ok(standing) if self.json => out::in_json(&standing.still())?,
                 Ok(standing) if screen => standing.told(),
                 Ok(standing) => standing.still().told(),
                 Err(error) if error.is::<UsageError>() => return Err(error),
-                Err(error) if self.json => serde_json::json!({ "fault": format!("{error:#}") }).to_string() + "\n",
+                Err(error) if self.json => out::in_json(&serde_json::json!({ "fault": format!("{error:#}") }))?,
                 Err(error) => format!("{error:#}\n"),
             };
             if screen {
-                // Home, and clear to the end: what was drawn before is drawn over.
-                out::text(&format!("\x1b[H\x1b[J{}\n{picture}", now()))?;
+                out::screen(&format!("{}\n{picture}", now()))?;
             } else if last.as_ref() != Some(&picture) {
-                out::text(&if self.json { picture.clone() } else { format!("{}\n{picture}\n", now()) })?;
+                if self.json { out::bytes(picture.as_bytes()) } else { out::text(&format!("{}\n{picture}\n", now())) }?;
             }
             last = Some(picture);
             std::thread::sleep(LOOK_EVERY);
@@ -221,6 +224,7 @@ impl Standing {
                 },
                 paused: requests::pause(session).await?.is_some_and(|pause| pause.paused),
                 runs: runs::unfinished(session).await?.into_iter().map(Run::of).collect(),
+                files_left: left_rows::all(session).await?,
             })
         })
     }
@@ -275,6 +279,7 @@ impl Standing {
                 run.deadline.to_rfc3339_opts(SecondsFormat::Secs, true)
             ));
         }
-        lines.join("\n") + "\n"
+        lines.extend(left::lines(&self.files_left));
+        out::joined(&lines)
     }
 }

@@ -12,6 +12,7 @@ use sqlx::postgres::PgConnection;
 use super::DbError;
 use crate::election::{FencingToken, LeaseName};
 use crate::matching::BreakClass;
+use crate::report::left::WhyLeft;
 use crate::run::plan::Step;
 use crate::telemetry::{AccountDayState, ClusterFacts, RunFacts};
 
@@ -58,13 +59,16 @@ pub async fn read(
             WHERE status = 'closed' ORDER BY account, business_date DESC, revision DESC
         ) d USING (account, business_date, revision) GROUP BY b.class"#
     )
-    .fetch_all(session)
+    .fetch_all(&mut *session)
     .await?;
     let mut breaks_open = BTreeMap::new();
     for open in breaks {
         let class: BreakClass = serde_json::from_value(serde_json::Value::String(open.class))?;
         breaks_open.insert(class, counted(open.count));
     }
+    let left = sqlx::query!(r#"SELECT why, count(*) AS "count!" FROM counterfoil.file_left GROUP BY why"#);
+    let left = left.fetch_all(session).await?;
+    let left = left.into_iter().filter_map(|row| Some((WhyLeft::named(&row.why)?, counted(row.count))));
     let facts = ClusterFacts {
         token: row.token.and_then(|token| FencingToken::new(counted(token))),
         next_due: None,
@@ -74,6 +78,7 @@ pub async fn read(
         last_complete_date: row.last_complete_date.map(midnight),
         last_duration: row.last_duration_ms.map(|ms| Duration::from_millis(counted(ms))),
         run,
+        files_left: left.collect(),
         breaks_open,
         oldest_break: row.oldest_break.map(midnight),
         clock_skew_ms: None,

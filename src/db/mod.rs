@@ -13,6 +13,7 @@ pub mod facts;
 pub mod fence;
 pub mod files;
 pub mod leadership;
+pub mod left;
 pub mod matches;
 pub mod outcome;
 pub mod pulse;

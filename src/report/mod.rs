@@ -8,6 +8,7 @@ pub mod digest;
 pub mod html;
 pub mod inspect;
 pub mod json;
+pub mod left;
 pub mod open;
 pub mod overview;
 pub mod summary;

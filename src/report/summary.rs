@@ -8,6 +8,7 @@ use chrono::NaiveDate;
 use serde::Serialize;
 
 use super::digest::Digest;
+use super::left::{self, FileLeft};
 use super::text::{grouped_in_text, line};
 use super::{AccountOutcome, Bucket, Taken};
 use crate::account::AccountId;
@@ -26,6 +27,8 @@ pub struct Summary {
     pub counts: Counts,
     /// Every account, by id.
     pub accounts: Vec<AccountLine>,
+    /// Files that lay in the inbox and of which nothing was taken.
+    pub files_left: Vec<FileLeft>,
 }
 
 /// How many accounts are in which state.
@@ -153,7 +156,13 @@ impl Summary {
             }
         }
         let digest = (!digests.is_empty()).then(|| super::digest::of_run(digests));
-        Self { date, digest, counts, accounts }
+        Self { date, digest, counts, accounts, files_left: Vec::new() }
+    }
+
+    /// With the files of which nothing was taken.
+    #[must_use]
+    pub fn with_files_left(self, files_left: Vec<FileLeft>) -> Self {
+        Self { files_left, ..self }
     }
 
     /// As text: what needs a person first.
@@ -191,6 +200,12 @@ impl Summary {
                 }
                 State::Skipped { reason } => line(&mut out, &format!("{name}: skipped: {reason}")),
                 State::Closed(closed) => closed.write(&mut out, &name),
+            }
+        }
+        if !self.files_left.is_empty() {
+            line(&mut out, "");
+            for told in left::lines(&self.files_left) {
+                line(&mut out, &told);
             }
         }
         line(&mut out, "");

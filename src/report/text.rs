@@ -2,6 +2,7 @@
 //! then what matched by which rule, what is open by class and age, the open lines with what came closest, and the proofs
 //! that are not proved.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
@@ -271,9 +272,29 @@ pub(super) fn finish(out: &mut String, table: &Table) {
     line(out, "");
 }
 
+/// Writes a line: one, whatever its text holds.
 pub(super) fn line(out: &mut String, text: &str) {
-    out.push_str(text);
+    out.push_str(&shown(text));
     out.push('\n');
+}
+
+/// Text as it may be shown on a terminal, in one line: what would move the cursor, colour, end the line or turn the
+/// direction of reading is written as an escape, so that nobody who names a file or gives a reason draws on a screen.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if acts(letter) { shown.extend(letter.escape_default()) } else { shown.push(letter) }
+    }
+    Cow::Owned(shown)
+}
+
+/// Does the character act on a terminal, rather than stand in it? Controls, and the marks that turn or break lines.
+pub fn acts(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// Text from outside without control characters: it is printed on a terminal.
@@ -319,5 +340,12 @@ mod tests {
         assert_eq!(wrapped("x abcdefgh", 4), "x\nabcd\nefgh");
         assert_eq!(wrapped("", 4), "");
         assert_eq!(wrapped("a\u{1b}[31mb", 20), "a [31mb");
+    }
+
+    #[test]
+    fn a_line_is_one_line_and_draws_nothing() {
+        let mut out = String::new();
+        line(&mut out, "refused\n2026-11-27  complete\u{1b}[2J\u{9b}2J\u{202e}x\tç");
+        assert_eq!(out, "refused\\n2026-11-27  complete\\u{1b}[2J\\u{9b}2J\\u{202e}x\\tç\n");
     }
 }

@@ -17,6 +17,7 @@ use crate::db::fence;
 use crate::db::files::{self, FileVerdict};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::matching::Side;
+use crate::report::counted;
 use crate::supervisor::blocking;
 use crate::telemetry::{FileOutcome, LineOutcome, event, metrics};
 
@@ -102,6 +103,56 @@ pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<
         })
         .await?;
     Ok(Some(tried))
+}
+
+/// Why a content that was taken before is not taken again, though something of it was replaced since; none where it
+/// stands as it is, or lies untouched in its place. An old copy or a correction: its bytes do not tell.
+pub(super) async fn replaced(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<Option<String>, RunError> {
+    let (before, known) = hand
+        .read(async |session| {
+            let before = books::before(&mut *session, &file.sha256, &file.name).await?;
+            Ok((before, files::known(session, &file.sha256).await?))
+        })
+        .await?;
+    let elsewhere: Vec<&str> =
+        before.iter().filter(|account| !account.same).map(|account| account.account.as_str()).collect();
+    let Some(known) = known.filter(|known| known.status == "accepted" && !elsewhere.is_empty()) else {
+        return Ok(None);
+    };
+    let (bytes, profile) = (std::sync::Arc::clone(&file.bytes), desk.book_profile.clone());
+    let parsed = blocking(move || book::parse(&book::Input { bytes: &bytes, profile: profile.as_ref() })).await;
+    let (mut entries, mut balances) = (0_u64, 0_u64);
+    for (account, part) in sort(desk, &parsed).parts {
+        if !elsewhere.contains(&account.as_str()) {
+            continue;
+        }
+        hand.tools().check()?;
+        let ids: Vec<&str> = part.lines.iter().map(|line| line.id.as_str()).collect();
+        let dates: Vec<_> = part.balances.iter().map(|balance| balance.date).collect();
+        let (ledger, closings) = hand
+            .read(async |session| {
+                let ledger = books::ledger(&mut *session, &account, &ids).await?;
+                Ok((ledger, books::closings(session, &account, &dates).await?))
+            })
+            .await?;
+        let other = |line: &&&BookLine| ledger.look(&line.id, ContentHash::of(line)) != Entry::Known;
+        entries += part.lines.iter().filter(other).count() as u64;
+        let other = |balance: &&&LedgerBalance| closings.get(&balance.date) != Some(&balance.closing.minor());
+        balances += part.balances.iter().filter(other).count() as u64;
+    }
+    let counts: Vec<String> = [(entries, "entry", "entries"), (balances, "balance", "balances")]
+        .into_iter()
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, more)| counted(count, one, more))
+        .collect();
+    Ok((!counts.is_empty()).then(|| {
+        format!(
+            "taken before, as {}; of it {} came with other content since. If it is to correct them, put it in the place of \
+             the file that it corrects",
+            known.name,
+            counts.join(" and ")
+        )
+    }))
 }
 
 /// A file, sorted by account.

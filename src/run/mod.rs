@@ -15,6 +15,7 @@ mod day;
 pub mod desk;
 mod ingest;
 mod join;
+mod left;
 mod manifest;
 mod match_lines;
 pub mod plan;

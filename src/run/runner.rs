@@ -17,6 +17,7 @@ use super::by_query::{self, ByQuery};
 use super::desk::Desk;
 use super::ingest::Arrived;
 use super::join::side_by_side;
+use super::left::{self, LeftFiles};
 use super::{Reins, RunError, book, ingest, publish, summary};
 use crate::account::Account;
 use crate::clock::Clock;
@@ -25,12 +26,13 @@ use crate::db::connect::Connector;
 use crate::db::days::DayState;
 use crate::db::requests::RunRequest;
 use crate::db::runs::RunRow;
-use crate::db::{DayKey, days, files, requests, runs};
+use crate::db::{DayKey, days, files, left as left_rows, requests, runs};
 use crate::inbox::{Entry, Folder, InboxError, Look, PassedOver, ReadError};
 use crate::instant::Boot;
 use crate::matching::Side;
 use crate::outbox::Outbox;
 use crate::report::digest::{self, Digest};
+use crate::report::left::WhyLeft;
 use crate::schedule::bell::Bell;
 use crate::supervisor::blocking;
 use crate::telemetry::{CronTick, RunOutcome, ScheduledDate, WriteOperation, event, metrics};
@@ -53,6 +55,8 @@ pub struct Runner {
     by_query: Option<ByQuery>,
     /// Files whose content is known: what spares hashing the inbox each minute.
     known: BTreeMap<String, Fingerprint>,
+    /// Files of which nothing was taken.
+    left: LeftFiles,
     /// When the files of the inbox that have not settled were first seen.
     settling: Vec<Boot>,
     /// What the last look passed over, and was said of it.
@@ -63,7 +67,8 @@ pub struct Runner {
     fresh: bool,
 }
 
-type Fingerprint = (u64, u64, u64, Duration);
+/// What of a file in the inbox changes whenever it does.
+pub(super) type Fingerprint = (u64, u64, u64, Duration);
 
 /// What a runner works with beside its term.
 #[derive(Clone)]
@@ -80,6 +85,16 @@ pub struct Bench {
     pub connector: Connector,
     /// The clocks.
     pub clock: Arc<dyn Clock>,
+}
+
+/// What became of a file.
+enum Took {
+    /// It was judged, now or before.
+    Whole,
+    /// Books that were taken before and of which something was replaced since: not taken again, for this reason.
+    Replaced(String),
+    /// It could not be judged.
+    GivenUp,
 }
 
 /// What a pass came to.
@@ -112,6 +127,7 @@ impl Runner {
             outbox,
             by_query: books.map(ByQuery::new),
             known: BTreeMap::new(),
+            left: LeftFiles::default(),
             settling: Vec::new(),
             passed_over: PassedOver::default(),
             lines: summary::Lines::default(),
@@ -210,6 +226,7 @@ impl Runner {
         let look: Result<Look, InboxError> = blocking(move || lock(&inbox).look(now)).await;
         let look = look?;
         self.known.retain(|name, _| look.settled.iter().any(|entry| entry.name == *name));
+        self.left.keep(&look.settled);
         for entry in look.settled {
             if self.known.get(&entry.name) == Some(&entry.fingerprint()) {
                 continue;
@@ -217,14 +234,34 @@ impl Runner {
             self.tools.check()?;
             match Self::read_file(&entry).await {
                 Ok(file) => {
-                    self.take(entry.side, &file).await?;
+                    match self.take(entry.side, &file).await? {
+                        Took::Replaced(told) => {
+                            if self.left.left(&entry, WhyLeft::TakenBefore, told) {
+                                let sha256 = ingest::hex(&file.sha256);
+                                tracing::warn!(event = event::FILE_LEFT, why = WhyLeft::TakenBefore.name(), %sha256, "a book file was taken before, and is not taken again");
+                            }
+                        }
+                        Took::Whole | Took::GivenUp => self.left.taken(&entry),
+                    }
                     self.known.insert(entry.name.clone(), entry.fingerprint());
                 }
                 Err(error) => {
-                    tracing::warn!(event = event::FILE_LEFT, error = %error, "a file of the inbox was left for the next look");
+                    let Some((why, told)) = left::why(&error) else {
+                        tracing::debug!(error = %error, "a file changed while it was read");
+                        continue;
+                    };
+                    if self.left.left(&entry, why, told.clone()) {
+                        tracing::warn!(
+                            event = event::FILE_LEFT,
+                            why = why.name(),
+                            error = told,
+                            "a file of the inbox is left where it lies"
+                        );
+                    }
                 }
             }
         }
+        self.tell_of_left().await?;
         // Files that wait for an account, once after settings changed.
         let judged_by = self.desk.judged_by.clone();
         loop {
@@ -238,7 +275,7 @@ impl Runner {
                 bytes: Arc::new(waiting.bytes),
                 present: false,
             };
-            if !self.take(side, &file).await? {
+            if matches!(self.take(side, &file).await?, Took::GivenUp) {
                 break;
             }
         }
@@ -257,6 +294,19 @@ impl Runner {
         Ok(!self.settling.is_empty())
     }
 
+    /// Writes down which files were left, where that has changed: so that whoever looks sees them, whichever replica leads.
+    async fn tell_of_left(&mut self) -> Result<(), RunError> {
+        if !self.left.changed() {
+            return Ok(());
+        }
+        let files = self.left.all();
+        if self.hand.read(async |session| left_rows::all(session).await).await? != files {
+            self.hand.record(WriteOperation::Other, async |sql| left_rows::replace(sql, &files).await).await?;
+        }
+        self.left.stored(files);
+        Ok(())
+    }
+
     async fn read_file(entry: &Entry) -> Result<Arrived, ReadError> {
         let entry = entry.clone();
         blocking(move || {
@@ -272,16 +322,20 @@ impl Runner {
         .await
     }
 
-    /// Takes in one file; false where it had to be given up. The others go on.
-    async fn take(&mut self, side: Side, file: &Arrived) -> Result<bool, RunError> {
+    /// Takes in one file. One that had to be given up keeps no other from being taken.
+    async fn take(&mut self, side: Side, file: &Arrived) -> Result<Took, RunError> {
         let tried = match side {
             Side::Bank => ingest::run(&mut self.hand, &self.desk, file).await?,
             Side::Book => book::run(&mut self.hand, &self.desk, file).await?,
         };
+        if side == Side::Book && tried.is_none() && file.present {
+            let replaced = book::replaced(&mut self.hand, &self.desk, file).await?;
+            return Ok(replaced.map_or(Took::Whole, Took::Replaced));
+        }
         if let Some(Tried::GivenUp(why)) = &tried {
             tracing::error!(event = event::FILE_GIVEN_UP, sha256 = %ingest::hex(&file.sha256), error = %why, "a file was given up");
         }
-        Ok(!matches!(tried, Some(Tried::GivenUp(_))))
+        Ok(if matches!(tried, Some(Tried::GivenUp(_))) { Took::GivenUp } else { Took::Whole })
     }
 
     /// Takes in the books by query, where a date that is due lacks them.
@@ -312,7 +366,7 @@ impl Runner {
         let Some(by_query) = &mut self.by_query else { return Ok(()) };
         for file in by_query.ask(&self.hand, lacking).await? {
             // Balances without the entries that they sum up would complete a day that lacks them.
-            let taken = self.take(Side::Book, &file).await?;
+            let taken = !matches!(self.take(Side::Book, &file).await?, Took::GivenUp);
             let known = self.hand.read(async |session| files::known(session, &file.sha256).await).await?;
             if !taken || known.is_none_or(|known| known.status == "refused") {
                 break;
@@ -471,7 +525,7 @@ impl Runner {
         let states = self.hand.read(async |session| days::states(session, date).await).await?;
         // Where every account was skipped there is nothing that a digest could be of.
         let digest = if status == "complete" { run_digest(&states).map(|digest| digest.to_string()) } else { None };
-        let summary = self.lines.summary(&mut self.hand, date, accounts, &states).await?;
+        let summary = self.lines.summary(&mut self.hand, date, accounts, &states, self.left.all()).await?;
         let changed = self.hand.read(async |session| summary::differs(session, date, &summary).await).await?;
         if run.status != status || run.digest != digest || changed {
             self.hand

@@ -11,6 +11,7 @@ use crate::account::Account;
 use crate::db::days::DayState;
 use crate::db::{DayKey, DbError, outcome, reports};
 use crate::report::digest;
+use crate::report::left::FileLeft;
 use crate::report::summary::{AccountLine, State, Summary};
 
 /// A summary's faces: extension and bytes.
@@ -28,6 +29,7 @@ impl Lines {
         date: NaiveDate,
         accounts: &[&Account],
         states: &[DayState],
+        files_left: Vec<FileLeft>,
     ) -> Result<Faces, RunError> {
         let mut lines = Vec::with_capacity(accounts.len());
         for account in accounts {
@@ -44,7 +46,7 @@ impl Lines {
             };
             lines.push(AccountLine { account: account.id.clone(), currency: account.currency, state });
         }
-        let summary = Summary::new(date, lines);
+        let summary = Summary::new(date, lines).with_files_left(files_left);
         let mut json = serde_json::to_vec_pretty(&summary).map_err(DbError::from)?;
         json.push(b'\n');
         Ok([("txt", summary.text().into_bytes()), ("json", json)])

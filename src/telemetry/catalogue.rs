@@ -10,6 +10,7 @@ use super::labels::{
 use crate::election::reason::{ElectionOutcome, Ineligible, Reason, RenewalOutcome};
 use crate::matching::{BreakClass, Rule, Side};
 use crate::proof::{ProofId, ProofStatus};
+use crate::report::left::WhyLeft;
 use crate::run::plan::Step;
 
 /// One metric, declared.
@@ -149,6 +150,8 @@ catalogue! {
     FILES = Kind::Counter, Replica, "counterfoil_files_total",
         [LabelDeclaration::of::<Side>(), LabelDeclaration::of::<FileOutcome>()],
         "Files of the inbox by what became of them.";
+    FILES_LEFT = Kind::Gauge, Cluster, "counterfoil_files_left", [LabelDeclaration::of::<WhyLeft>()],
+        "Files that lie in the inbox and of which nothing is taken, by reason, as the leader's last look found them.";
     LINES = Kind::Counter, Replica, "counterfoil_lines_total",
         [LabelDeclaration::of::<Side>(), LabelDeclaration::of::<LineOutcome>()],
         "Lines read, by what became of them.";

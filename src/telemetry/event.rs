@@ -128,8 +128,8 @@ events! {
         "A file of the inbox was accepted, and what is new in it was stored.";
     FILE_NOT_TAKEN = "warn" "file.not_taken" ["side", "sha256", "status", "waiting", "codes"]
         "A file of the inbox was refused, quarantined or held, for the reasons of these codes. `counterfoil runs` names it.";
-    FILE_LEFT = "warn" "file.left" ["error"]
-        "A file could not be read, or changed while it was: it is looked at again.";
+    FILE_LEFT = "warn" "file.left" ["why", "error", "sha256"]
+        "A file lies in the inbox and nothing of it is taken: it cannot be read, is too large, or has books that were taken before. Said once as long as it does not change. `counterfoil status` names it.";
     FILES_PASSED_OVER = "warn" "file.passed_over" ["links", "special", "folders"]
         "So many links, so many pipes, sockets and devices, and so many folders that cannot be listed or lie too deep are in the inbox and are not read. Said once a change.";
     BOOKS_UNREAD = "warn" "books.unread" ["error"]

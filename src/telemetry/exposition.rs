@@ -11,6 +11,7 @@ use super::process;
 use crate::election::LeaseName;
 use crate::election::reason::Ineligible;
 use crate::matching::BreakClass;
+use crate::report::left::WhyLeft;
 
 /// A page under way.
 pub(super) struct Page<'a> {
@@ -77,6 +78,10 @@ impl<'a> Page<'a> {
         self.family(
             &catalogue::RUN_ACCOUNTS,
             AccountDayState::ALL.iter().map(|state| (state.value(), run.accounts.get(state).copied().unwrap_or(0))),
+        );
+        self.family(
+            &catalogue::FILES_LEFT,
+            WhyLeft::ALL.iter().map(|why| (why.name(), facts.files_left.get(why).copied().unwrap_or(0))),
         );
         self.family(
             &catalogue::BREAKS_OPEN,

@@ -8,6 +8,7 @@ use crate::election::FencingToken;
 use crate::election::reason::Ineligible;
 use crate::instant::Boot;
 use crate::matching::BreakClass;
+use crate::report::left::WhyLeft;
 
 /// How long cluster facts are told after they were last read. Older ones are dropped: a replica that is cut off from
 /// Postgres must not hold up yesterday's number of breaks against those that know better.
@@ -50,6 +51,8 @@ pub struct ClusterFacts {
     pub last_duration: Option<Duration>,
     /// The current run: the oldest that is not finished.
     pub run: Option<RunFacts>,
+    /// Files that lie in the inbox and of which nothing is taken. A reason that is not here has none.
+    pub files_left: BTreeMap<WhyLeft, u64>,
     /// Lines open at the end of the latest closed day of each account. A class that is not here has none.
     pub breaks_open: BTreeMap<BreakClass, u64>,
     /// Midnight UTC of the business date whose run took the oldest open line.

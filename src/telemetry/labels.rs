@@ -3,6 +3,7 @@
 use crate::election::reason::{ElectionOutcome, Ineligible, Reason, RenewalOutcome};
 use crate::matching::{BreakClass, Rule, Side};
 use crate::proof::{ProofId, ProofStatus};
+use crate::report::left::WhyLeft;
 use crate::run::plan::Step;
 
 /// A label whose values are a closed list.
@@ -246,6 +247,8 @@ label!(Step, "step", {
     Report = "report",
 });
 
+label!(WhyLeft, "why", { Unreadable = "unreadable", TooLarge = "too_large", TakenBefore = "taken_before" });
+
 label!(Side, "side", { Bank = "bank", Book = "book" });
 
 label!(Rule, "rule", {
@@ -314,6 +317,7 @@ mod tests {
         same::<Step>(|one| one.name());
         same::<Side>(|one| one.name());
         same::<Rule>(|one| one.name());
+        same::<WhyLeft>(|one| one.name());
         same::<ProofId>(|one| one.name());
         same::<ProofStatus>(|one| one.name());
     }

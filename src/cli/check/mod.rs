@@ -67,7 +67,7 @@ impl Check {
         });
         findings.sound = findings.findings.iter().all(|finding| finding.severity != Grade::Problem);
         if self.json {
-            out::line(serde_json::to_string_pretty(&findings)?)?;
+            out::text(&(serde_json::to_string_pretty(&findings)? + "\n"))?;
         } else {
             findings.print()?;
         }

@@ -11,7 +11,7 @@ use crate::account::book_ledger::{BookLedger, ContentHash, Entry};
 use crate::account::day::{Changed, DayInput, Standing, Take};
 use crate::account::ledger::{Accepted, Admission, BankLedger, Header};
 use crate::account::lines::{Taking, from_bank, from_book};
-use crate::account::readiness::{BooksSeen, Missing, missing};
+use crate::account::readiness::{BooksSeen, Missing, Stopped, missing};
 use crate::account::registry::{Lookup, Registry};
 use crate::account::{Account, AccountId};
 use crate::book::{BookLine, LedgerBalance, ParsedBook};
@@ -163,6 +163,7 @@ pub fn reconcile(request: Request<'_>) -> Result<Reconciliation, serde_json::Err
     for account in registry.accounts() {
         let files = gathered.remove(&account.id).unwrap_or_default();
         let chain = chains.remove(&account.id);
+        let stopped = date.and_then(|date| stopped(&files.statements, date));
         let nothing_covers = |chain: &Chained, date| chain.ledger.start().is_none_or(|start| start.day >= date);
         let chain = chain.filter(|chain| date.is_none_or(|date| !nothing_covers(chain, date)));
         let (Some(date), Some(chain)) = (date, chain) else {
@@ -179,11 +180,11 @@ pub fn reconcile(request: Request<'_>) -> Result<Reconciliation, serde_json::Err
             }
             other_statements.extend(files.statements);
             if declared && let Some(date) = date {
-                waiting.push((account.id.clone(), missing(account, date, None, BooksSeen::default())));
+                waiting.push((account.id.clone(), missing(account, date, None, BooksSeen::default(), stopped)));
             }
             continue;
         };
-        let lacks = missing(account, date, chain.ledger.covered_through(), books_seen(&files, date));
+        let lacks = missing(account, date, chain.ledger.covered_through(), books_seen(&files, date), stopped);
         if !lacks.is_empty() && declared {
             waiting.push((account.id.clone(), lacks));
             other_statements.extend(files.statements);
@@ -209,6 +210,15 @@ pub fn reconcile(request: Request<'_>) -> Result<Reconciliation, serde_json::Err
     diagnostics.sort_by(|(a, x), (b, y)| (a, x.line, x.column).cmp(&(b, y.line, y.column)));
     let digest = digest::of_run(accounts.iter().map(|account| (account.outcome.account.as_str(), account.digest)));
     Ok(Reconciliation { date, digest, accounts, waiting, other_statements, diagnostics })
+}
+
+/// What became of the statements that reach a date and were not taken.
+fn stopped(statements: &[StatementVerdict], date: NaiveDate) -> Option<Stopped> {
+    let reaches = |verdict| statements.iter().any(|entry| entry.verdict == verdict && entry.statement.to >= date);
+    if reaches(Verdict::Quarantined) {
+        return Some(Stopped::Quarantined);
+    }
+    reaches(Verdict::Held).then_some(Stopped::Held)
 }
 
 /// Proves each statement at the door, and finds its account.

@@ -62,7 +62,7 @@ async fn books_that_come_again_under_another_name_are_not_taken_and_it_is_said_w
     let (site, right, wrong) = site().await;
     let mut runner = site.lead(1, "a").await;
     site.day(&mut runner).await;
-    let left = "SELECT name, why, told FROM counterfoil.file_left";
+    let left = "SELECT name, why, told FROM counterfoil.file_left ORDER BY name";
     // A copy of what stands is nothing to tell.
     deliver(&site, &mut runner, "inbox/book/copy.csv", &right).await;
     assert_eq!(site.rows::<(String, String, String)>(left).await, []);

@@ -7,8 +7,10 @@ mod support;
 use std::process::Output;
 
 use assert_cmd::Command;
+use counterfoil::db::requests;
 use serde_json::Value;
 use support::day::{DATE, Site};
+use support::session;
 
 /// Runs the binary on a site. Not on this runtime's threads: the leader works on them meanwhile.
 async fn counterfoil(site: &Site, arguments: &[&str]) -> Output {
@@ -207,6 +209,8 @@ async fn a_date_is_asked_for_answered_and_waited_for() {
     assert_eq!(text(&counterfoil(&site, &["pause"]).await), "The planner rests already.\n");
     let status = text(&counterfoil(&site, &["status"]).await);
     assert!(status.contains("until counterfoil resume, except those asked for by counterfoil run.\n"), "{status}");
+    let next = status.lines().find(|line| line.starts_with("Next: ")).expect("what is due next");
+    assert!(next.contains("T06:00:00-03:00, deadline 20"), "in the schedule's zone: {next}");
 
     let nobody = counterfoil(&site, &["run", "--date", DATE, "--wait", "--timeout", "1s"]).await;
     assert_eq!(nobody.status.code(), Some(1));
@@ -241,6 +245,16 @@ async fn a_date_is_asked_for_answered_and_waited_for() {
     assert_eq!(text(&asked[3]), format!("{shows} (answered by term 1)\n"));
     let unreasoned = counterfoil(&site, &["run", "--date", DATE, "--skip", "--account", "europe"]).await;
     assert_eq!(unreasoned.status.code(), Some(2), "a reason is needed");
+    for word in [["--reason", "done\n2026-11-27  complete"], ["--actor", "eve\u{1b}[2J"]] {
+        let forged = counterfoil(&site, &[&["pause"], &word[..]].concat()).await;
+        assert_eq!(forged.status.code(), Some(2), "{forged:?}");
+    }
+    // Past the command line, by a session of somebody's own: shown as it is, in the one line that it has.
+    let forged = "2026-11-27\n2026-11-27T00:00:00.000Z  term  9  eve\u{1b}[2J";
+    requests::set_pause(&mut session(&site.database).await, true, Some(forged), "else").await.expect("inserted");
+    let history = text(&counterfoil(&site, &["history"]).await);
+    let shown = r"else  2026-11-27\n2026-11-27T00:00:00.000Z  term  9  eve\u{1b}[2J";
+    assert!(history.contains(shown) && !history.contains('\u{1b}'), "{history}");
     assert_eq!(text(&counterfoil(&site, &["resume"]).await), "The planner works again.\n");
 
     let stale = counterfoil(&site, &["resign", "--token", "7"]).await;
@@ -278,7 +292,13 @@ async fn a_proof_that_fails_is_seen_wherever_somebody_looks() {
     let failed: Vec<&Value> =
         runs[0]["accounts"].as_array().expect("accounts").iter().map(|it| &it["failed_proofs"]).collect();
     assert_eq!(failed.iter().filter(|proofs| **proofs != &serde_json::json!([])).count(), 1, "{failed:?}");
-    let summary = text(&counterfoil(&site, &["report"]).await);
+    // As of `run --wait`: a script that reads the report alone is told as well.
+    for (arguments, code) in
+        [(&["report"][..], 1), (&["report", "--account", "operating"], 1), (&["report", "--account", "europe"], 0)]
+    {
+        assert_eq!(counterfoil(&site, arguments).await.status.code(), Some(code), "{arguments:?}");
+    }
+    let summary = String::from_utf8(counterfoil(&site, &["report"]).await.stdout).expect("text");
     let mut lines = summary.lines();
     let title = lines.next().expect("a title");
     assert!(title.ends_with("3 of 3 accounts closed, 1 of them with a PROOF THAT FAILED"), "{title}");

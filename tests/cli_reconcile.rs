@@ -23,6 +23,25 @@ fn example(more: &[&str]) -> Command {
     command
 }
 
+#[test]
+fn a_date_on_which_nothing_is_closed_and_a_place_that_cannot_be_written_are_faults_of_the_words() {
+    for (date, why) in [
+        ("2026-11-28", "no business day of calendar"),
+        ("2026-11-26", "not later than 2026-11-26, the earliest opening of any account"),
+    ] {
+        let told = example(&["--date", date]).assert().code(2);
+        let told = String::from_utf8_lossy(&told.get_output().stderr).into_owned();
+        assert!(told.contains(&format!("--date {date}: {why}")), "{told}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for place in [folder.path().join("none/report.txt"), folder.path().to_owned()] {
+        let told = example(&["--out", place.to_str().unwrap()]).assert().code(2);
+        let told = String::from_utf8_lossy(&told.get_output().stderr).into_owned();
+        assert!(told.contains("name a place that can be written"), "{told}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no half of a file is left");
+}
+
 /// A statement of one account of one day: opening 100.00, one credit of 50.00 with a reference, closing 150.00; and the
 /// books that hold it.
 fn quiet_day() -> TempDir {

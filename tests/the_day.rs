@@ -177,6 +177,23 @@ async fn a_half_written_file_is_not_touched_and_a_broken_one_stops_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_account_whose_statement_is_quarantined_waits_and_says_so_and_a_bad_book_file_names_its_line() {
+    let site = Site::of_the_example().await;
+    let whole = std::fs::read_to_string(site.path(EUROPE)).expect("the statement");
+    std::fs::write(site.path(EUROPE), whole.replacen("174603.19", "174603.18", 1)).expect("written");
+    let comma = "id,account,date,amount,currency\nx,europe,2026-11-27,1.00,EUR\ny,europe,2026-11-27,\"1,5\",EUR\n";
+    std::fs::write(site.path("inbox/book/comma.csv"), comma).expect("written");
+    site.day(&mut site.lead(1, "a").await).await;
+    let waits = "a statement that covers 2026-11-27 (the one that has come is quarantined)";
+    assert_eq!(site.states().await[0].3.as_deref(), Some(waits));
+    let (_, missing) = &site.in_memory().waiting[0];
+    assert_eq!(missing[0].to_string(), waits);
+    let files = counterfoil::db::files::not_taken(&mut session(&site.database).await, 10).await.expect("files");
+    let book = files.iter().find(|file| file.name == "book/comma.csv").expect("the book file");
+    assert!(book.why.as_deref().is_some_and(|why| why.starts_with("line 3: amount: \"1,5\"")), "{book:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn s31_a_leader_that_dies_before_at_or_after_the_tick_leaves_one_run() {
     for (dies, planned) in [("2026-11-28T08:59:59Z", 0), ("2026-11-28T09:00:00Z", 1), ("2026-11-28T09:00:01Z", 1)] {
         let site = Site::of_the_example().await;

@@ -35,6 +35,17 @@ impl Layout {
         };
         let mut columns = [None; Field::ALL.len()];
         if profile.columns.is_empty() {
+            let known = |name: &str| Field::from_name(name).is_some_and(|field| shape.fields().any(|of| of == field));
+            if !(0..first.len()).any(|index| known(first.field(index))) {
+                // Nothing of it is a header: that each cell is no column and each column is missing says no more.
+                say(
+                    0,
+                    "found no header: the first line names none of the columns, such as id, account, date, amount, currency; \
+                     a file without one is read by a profile with header = false and columns = { id = 1, account = 2, … }"
+                        .to_owned(),
+                );
+                return Err(found);
+            }
             for index in 0..first.len() {
                 let name = first.field(index);
                 match Field::from_name(name).filter(|field| shape.fields().any(|known| known == *field)) {

@@ -18,7 +18,19 @@ pub fn parse(input: &Input<'_>) -> ParsedBook {
     if parsed.is_refused() {
         parsed.lines.clear();
         parsed.balances.clear();
-        parsed.diagnostics.extend(suggest::profiles(input.bytes));
+        let suggested = suggest::profiles(input.bytes);
+        if let Some(keys) = suggested.first().map(suggest::keys) {
+            // All that the plain format finds wrong has one cause: it is told once, with what to do.
+            let count = parsed.diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
+            let mut first = true;
+            parsed.diagnostics.retain(|found| found.severity != Severity::Error || std::mem::take(&mut first));
+            if let Some(error) = parsed.diagnostics.iter_mut().find(|found| found.severity == Severity::Error) {
+                let so = if count > 1 { format!("; the first of {count} findings") } else { String::new() };
+                error.message =
+                    format!("{}{so}. The file is of another dialect: a profile with {keys} reads it", error.message);
+            }
+        }
+        parsed.diagnostics.extend(suggested);
     }
     parsed
 }

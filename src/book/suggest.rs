@@ -208,6 +208,13 @@ fn field_of(name: &str, taken: &BTreeMap<Field, Column>) -> Option<Field> {
     exact.or(known).filter(|field| !taken.contains_key(field))
 }
 
+/// The keys of a suggestion, on one line: `delimiter = ";", decimal = ","`.
+pub(super) fn keys(suggestion: &Diagnostic) -> String {
+    let lines = suggestion.message.lines().skip(1);
+    let keys: Vec<&str> = lines.filter(|line| !line.starts_with('[') && !line.starts_with("profile = ")).collect();
+    keys.join(", ")
+}
+
 /// The lines of `counterfoil.toml`: only what differs from the plain format.
 fn toml(profile: &Profile) -> String {
     let plain = Profile::default();

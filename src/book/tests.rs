@@ -157,6 +157,19 @@ fn a_json_number_is_no_amount_and_an_unknown_or_repeated_name_is_told() {
 }
 
 #[test]
+fn a_dialect_or_a_missing_header_is_one_finding_that_names_the_keys() {
+    let rows = "1,main,2026-11-27,\"1,50\",BRL\n2,main,2026-11-27,\"2,50\",BRL\n";
+    let told = refused(format!("{HEADER}{rows}"), None);
+    let errors: Vec<_> = told.iter().filter(|told| told.contains("AMOUNT")).collect();
+    assert_eq!(errors.len(), 1, "{told:?}");
+    assert!(errors[0].contains("the first of 2 findings. The file is of another dialect"), "{told:?}");
+    assert!(errors[0].ends_with("a profile with decimal = \",\" reads it"), "{told:?}");
+    let told = refused("1,main,2026-11-27,1.50,BRL\n", None);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].starts_with("1:1 HEADER found no header") && told[0].contains("header = false"), "{told:?}");
+}
+
+#[test]
 fn a_column_that_nobody_knows_is_refused_by_name() {
     let told = refused("id,account,date,amount,currency,counterprty\n", None);
     assert!(told[0].starts_with("1:33 HEADER found the column \"counterprty\", expected one of id, account"));

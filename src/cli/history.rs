@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use chrono::SecondsFormat;
+use chrono_tz::Tz;
 use clap::Args;
 
-use super::{Exit, out, session};
+use super::{Exit, moment, out, session};
 use crate::db::connect::Purpose;
 use crate::db::leadership::{self, EventRow};
 use crate::db::requests;
 
 /// Who led, from when to when, and why each term ended; and what people asked for.
 ///
-/// By Postgres' clock, oldest first. A term ends when its successor's is installed; between losing the lease and that,
+/// By Postgres' clock, in the schedule's zone, oldest first. A term ends when its successor's is installed; between losing the lease and that,
 /// nobody wrote.
 #[derive(Debug, Args)]
 pub(super) struct History {
@@ -33,7 +33,7 @@ pub(super) struct History {
 impl History {
     /// Runs it.
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let events = session::ask(self.config.as_deref(), Purpose::Read, async |settings, session| {
+        let (events, zone) = session::ask(self.config.as_deref(), Purpose::Read, async |settings, session| {
             let mut events = leadership::history(session, &settings.lease.name, self.terms, self.limit).await?;
             if !self.terms {
                 events.extend(requests::history(session, self.limit).await?);
@@ -41,21 +41,21 @@ impl History {
                 events.sort_by_key(|event| event.started_at);
                 events.drain(..events.len().saturating_sub(usize::try_from(self.limit)?));
             }
-            Ok(events)
+            Ok((events, settings.schedule.timetable.zone()))
         })?;
         if self.json {
             out::json(&events)?;
         } else if events.is_empty() {
             out::line("Nobody has led yet, and nobody has asked for anything.")?;
         } else {
-            out::lines(&events.iter().map(told).collect::<Vec<_>>())?;
+            out::lines(&events.iter().map(|event| told(event, zone)).collect::<Vec<_>>())?;
         }
         Ok(Exit::Done)
     }
 }
 
-fn told(event: &EventRow) -> String {
-    let at = |when: &chrono::DateTime<chrono::Utc>| when.to_rfc3339_opts(SecondsFormat::Millis, true);
+fn told(event: &EventRow, zone: Tz) -> String {
+    let at = |when: &chrono::DateTime<chrono::Utc>| moment::millisecond(*when, zone);
     let token = event.token.map_or_else(|| "-".to_owned(), |token| token.to_string());
     let started = at(&event.started_at);
     let mut words = vec![format!("{started}  {:<9}  {token:>6}  {}", event.kind, event.node)];

@@ -10,6 +10,7 @@ mod history;
 mod inspect;
 mod known;
 mod migrate;
+mod moment;
 mod out;
 mod pause;
 mod progress;

@@ -93,6 +93,7 @@ impl Reconcile {
             return Err(UsageError("--format csv makes three files: name a folder for them with --out".into()).into());
         }
         let terms = self.terms()?;
+        self.date.map_or(Ok(()), |date| fits(&terms, date))?;
         let bank = gather("--bank", &self.bank)?;
         let book = gather("--book", &self.book)?;
         let found = Progress::during(bank.len() + book.len(), |progress| {
@@ -198,7 +199,7 @@ impl Reconcile {
             }),
             Face::Csv => {
                 let folder = self.out.as_deref().unwrap_or(Path::new("."));
-                fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+                fs::create_dir_all(folder).map_err(|error| cannot_write(folder, &error))?;
                 write_whole(&folder.join("matches.csv"), &csv::matches(outcomes())?)?;
                 write_whole(&folder.join("breaks.csv"), &csv::breaks(outcomes())?)?;
                 write_whole(&folder.join("proofs.csv"), &csv::proofs(outcomes())?)
@@ -239,6 +240,26 @@ impl Reconcile {
         }
         let open = found.accounts.iter().any(|account| !account.outcome.breaks.is_empty());
         if self.fail_on_breaks && open { Exit::Failed } else { Exit::Done }
+    }
+}
+
+/// A date on which nothing can be closed waits for nothing: it is refused, with the reason. Without declared accounts
+/// there is no calendar to say so.
+fn fits(terms: &Terms, date: NaiveDate) -> Result<(), UsageError> {
+    let Some(accounts) = terms.declared.as_ref().map(Registry::accounts) else { return Ok(()) };
+    if !terms.calendar.is_business_day(date) {
+        let (calendar, next) = (terms.calendar.name(), terms.calendar.next(date));
+        let told =
+            format!("--date {date}: no business day of calendar {calendar:?}; its lines enter the day of {next}");
+        return Err(UsageError(told));
+    }
+    let openings: Option<Vec<NaiveDate>> =
+        accounts.iter().map(|account| account.opening.as_ref().map(|opening| opening.date)).collect();
+    match openings.and_then(|openings| openings.into_iter().min()).filter(|opening| date <= *opening) {
+        Some(opening) => {
+            Err(UsageError(format!("--date {date}: not later than {opening}, the earliest opening of any account")))
+        }
+        None => Ok(()),
     }
 }
 
@@ -334,6 +355,20 @@ fn write_whole(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     beside.push(".part");
     let beside = PathBuf::from(beside);
     fs::write(&beside, bytes)
-        .and_then(|()| fs::rename(&beside, path))
-        .with_context(|| format!("cannot write {}", path.display()))
+        .and_then(|()| fs::rename(&beside, path).inspect_err(|_| drop(fs::remove_file(&beside))))
+        .map_err(|error| cannot_write(path, &error))
+}
+
+/// A place that cannot be written is a fault of the words; a disk that is full is none.
+fn cannot_write(path: &Path, error: &std::io::Error) -> anyhow::Error {
+    use std::io::ErrorKind::{
+        AlreadyExists, IsADirectory, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem,
+    };
+    let told = format!("--out {}: {error}", path.display());
+    match error.kind() {
+        NotFound | PermissionDenied | IsADirectory | NotADirectory | ReadOnlyFilesystem | AlreadyExists => {
+            UsageError(format!("{told}: name a place that can be written, in a folder that is there")).into()
+        }
+        _ => anyhow::anyhow!(told),
+    }
 }

@@ -8,11 +8,12 @@ use clap::{Args, ValueEnum};
 
 use super::{Exit, date, known, out, session};
 use crate::db::connect::Purpose;
-use crate::db::{reports, runs};
+use crate::db::{days, reports, runs};
 
 /// The report of an account's day, or the summary of a whole date.
 ///
-/// Byte for byte as it was stored under the leader's term, and published to the outbox.
+/// Byte for byte as it was stored under the leader's term, and published to the outbox. Exit code 1, as of `run --wait`,
+/// where one of the proofs in it failed.
 #[derive(Debug, Args)]
 pub(super) struct Report {
     /// The business date [default: the newest that has a report]
@@ -47,7 +48,7 @@ impl Report {
     /// Runs it.
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let extension = if self.json || self.format == Face::Json { "json" } else { "txt" };
-        let (bytes, newer) = session::ask(self.config.as_deref(), Purpose::Read, async |settings, session| {
+        let (bytes, failed, newer) = session::ask(self.config.as_deref(), Purpose::Read, async |settings, session| {
             let account = self.account.as_deref();
             if let Some(account) = account {
                 known::account(session, settings, account).await?;
@@ -72,7 +73,15 @@ impl Report {
                 let which = self.revision.map_or_else(String::new, |revision| format!(" of revision {revision}"));
                 bail!("{date} has no report{which}: counterfoil runs --date {date} says why");
             };
-            Ok((bytes, newest.filter(|newest| self.date.is_none() && *newest > date).map(|newest| (newest, date))))
+            let states = days::states(session, date).await?;
+            let of = states.iter().filter(|state| account.is_none_or(|account| state.account == account));
+            let failed: Vec<String> =
+                of.filter(|state| !state.failed_proofs.is_empty()).map(|state| state.account.clone()).collect();
+            Ok((
+                bytes,
+                failed,
+                newest.filter(|newest| self.date.is_none() && *newest > date).map(|newest| (newest, date)),
+            ))
         })?;
         // On stderr: what is on stdout is the report, byte for byte.
         if let Some((newest, date)) = newer {
@@ -82,6 +91,10 @@ impl Report {
             ));
         }
         out::bytes(&bytes)?;
+        if !failed.is_empty() {
+            out::say(format!("counterfoil: a proof of {} FAILED: what is shown does not add up", failed.join(", ")));
+            return Ok(Exit::Failed);
+        }
         Ok(Exit::Done)
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use chrono::NaiveDate;
+use chrono_tz::Tz;
 use clap::Args;
 use sqlx::postgres::PgConnection;
 use uuid::Uuid;
@@ -82,7 +83,11 @@ impl Run {
             requests::ask(session, &request).await?;
             let limit = if self.wait { self.timeout } else { ANSWER };
             let answer = self.answer(session, &settings.lease.name, request.id, limit).await?;
-            if self.wait { self.wait_for(session, &answer).await } else { self.say(&answer) }
+            if self.wait {
+                self.wait_for(session, &answer, settings.schedule.timetable.zone()).await
+            } else {
+                self.say(&answer)
+            }
         })
     }
 
@@ -124,7 +129,7 @@ impl Run {
         Ok(Exit::Done)
     }
 
-    async fn wait_for(&self, session: &mut PgConnection, answer: &RunAnswer) -> anyhow::Result<Exit> {
+    async fn wait_for(&self, session: &mut PgConnection, answer: &RunAnswer, zone: Tz) -> anyhow::Result<Exit> {
         let until = SystemClock.now() + self.timeout;
         if !self.json {
             out::say(&answer.message);
@@ -148,14 +153,14 @@ impl Run {
                 if self.json {
                     out::json(&json(answer, Some(&status)))?;
                 } else {
-                    out::lines(&told(run, &states))?;
+                    out::lines(&told(run, &states, zone))?;
                 }
                 let proved = states.iter().all(|state| state.failed_proofs.is_empty());
                 return Ok(if status == "complete" && proved { Exit::Done } else { Exit::Failed });
             }
             if now >= until {
                 if let Some(run) = &found {
-                    out::lines(&told(run, &states))?;
+                    out::lines(&told(run, &states, zone))?;
                 }
                 bail!("{} is not complete after {}", self.date, humantime::format_duration(self.timeout));
             }

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
+use chrono_tz::Tz;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Exit, date, out, session};
+use super::{Exit, date, moment, out, session};
 use crate::db::connect::Purpose;
 use crate::db::days::{self, DayState};
 use crate::db::runs::{self, RunRow};
@@ -66,18 +67,24 @@ const FILES: i64 = 20;
 impl Runs {
     /// Runs it.
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let (found, not_taken, left) = session::ask(self.config.as_deref(), Purpose::Read, async |_, session| {
-            let rows = match self.date {
-                Some(date) => runs::find(session, date).await?.into_iter().collect(),
-                None => runs::newest(session, self.limit).await?,
-            };
-            let mut found = Vec::with_capacity(rows.len());
-            for row in rows {
-                let states = days::states(session, row.business_date).await?;
-                found.push((row, states));
-            }
-            Ok((found, files::not_taken(session, FILES).await?, left_rows::all(session).await?))
-        })?;
+        let (found, not_taken, left, zone) =
+            session::ask(self.config.as_deref(), Purpose::Read, async |settings, session| {
+                let rows = match self.date {
+                    Some(date) => runs::find(session, date).await?.into_iter().collect(),
+                    None => runs::newest(session, self.limit).await?,
+                };
+                let mut found = Vec::with_capacity(rows.len());
+                for row in rows {
+                    let states = days::states(session, row.business_date).await?;
+                    found.push((row, states));
+                }
+                Ok((
+                    found,
+                    files::not_taken(session, FILES).await?,
+                    left_rows::all(session).await?,
+                    settings.schedule.timetable.zone(),
+                ))
+            })?;
         if self.json {
             let shown: Vec<RunJson<'_>> = found.iter().map(|(run, states)| RunJson::of(run, states)).collect();
             out::json(&shown)?;
@@ -87,7 +94,7 @@ impl Runs {
             }
         } else {
             for (run, states) in &found {
-                out::lines(&told(run, states))?;
+                out::lines(&told(run, states, zone))?;
             }
         }
         if !self.json {
@@ -147,8 +154,8 @@ fn failed(proofs: &[String]) -> String {
 }
 
 /// A run and its accounts, as a person reads them.
-pub(super) fn told(run: &RunRow, states: &[DayState]) -> Vec<String> {
-    let at = |when: DateTime<Utc>| when.to_rfc3339_opts(SecondsFormat::Secs, true);
+pub(super) fn told(run: &RunRow, states: &[DayState], zone: Tz) -> Vec<String> {
+    let at = |when: DateTime<Utc>| moment::second(when, zone);
     let when = match (run.status.as_str(), run.finished_at) {
         ("complete", Some(finished)) => format!("at {}", at(finished)),
         ("skipped", _) => run.reason.clone().unwrap_or_default(),

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::SecondsFormat;
+use chrono_tz::Tz;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Exit, UsageError, out, session};
+use super::{Exit, UsageError, moment, out, session};
 use crate::clock::{Clock, SystemClock};
 use crate::db::connect::Purpose;
 use crate::db::leadership::{self, TermRow};
@@ -49,6 +50,10 @@ struct Standing {
     redis: Option<InRedis>,
     timings: InSeconds,
     paused: bool,
+    /// The next date that the schedule names, whether or not a leader is there to begin it.
+    next: Option<Next>,
+    #[serde(skip)]
+    zone: Tz,
     runs: Vec<Run>,
     /// Files that lie in the inbox and of which nothing is taken.
     files_left: Vec<FileLeft>,
@@ -76,6 +81,14 @@ struct InSeconds {
     outage_tolerated: f64,
     worst_takeover: f64,
     graceful_takeover: f64,
+}
+
+/// What is due next.
+#[derive(Debug, PartialEq, Serialize)]
+struct Next {
+    business_date: chrono::NaiveDate,
+    due: chrono::DateTime<chrono::Utc>,
+    deadline: chrono::DateTime<chrono::Utc>,
 }
 
 #[derive(Debug, PartialEq, Serialize)]
@@ -223,6 +236,12 @@ impl Standing {
                     graceful_takeover: derived.graceful_takeover.as_secs_f64(),
                 },
                 paused: requests::pause(session).await?.is_some_and(|pause| pause.paused),
+                next: settings.schedule.timetable.next(SystemClock.wall()).map(|next| Next {
+                    business_date: next.business_date,
+                    due: next.due,
+                    deadline: next.deadline,
+                }),
+                zone: settings.schedule.timetable.zone(),
                 runs: runs::unfinished(session).await?.into_iter().map(Run::of).collect(),
                 files_left: left_rows::all(session).await?,
             })
@@ -240,7 +259,7 @@ impl Standing {
     fn told(&self) -> String {
         let mut lines = Vec::new();
         let since = |term: &TermRow| {
-            let since = term.installed_at.to_rfc3339_opts(SecondsFormat::Secs, true);
+            let since = moment::second(term.installed_at, self.zone);
             format!("{} of {}, since {since}", term.token, term.node)
         };
         lines.push(match &self.term {
@@ -276,9 +295,13 @@ impl Standing {
                 "{}  {}{why}, deadline {}",
                 run.business_date,
                 run.status,
-                run.deadline.to_rfc3339_opts(SecondsFormat::Secs, true)
+                moment::second(run.deadline, self.zone)
             ));
         }
+        lines.extend(self.next.as_ref().map(|next| {
+            let at = |when| moment::second(when, self.zone);
+            format!("Next: {}, due {}, deadline {}.", next.business_date, at(next.due), at(next.deadline))
+        }));
         lines.extend(left::lines(&self.files_left));
         out::joined(&lines)
     }

@@ -12,6 +12,7 @@ use super::copy::Copy;
 use super::stored::{Refs, read_references, references};
 use super::{DbError, Window};
 use crate::account::ledger::{Accepted, BankLedger, DaySum, Header, Reading};
+use crate::account::readiness::Stopped;
 use crate::account::{Account, AccountId};
 use crate::matching::{OpenLine, Origin};
 use crate::proof::Proof;
@@ -142,6 +143,23 @@ pub async fn ledger(
 fn identity_of(id: &str, booking_date: NaiveDate) -> Result<Identity, DbError> {
     let hex = id.rsplit(':').nth(1).unwrap_or("");
     Identity::from_hex(booking_date, hex).ok_or_else(|| DbError::Value(format!("{id:?} is no id of a bank line")))
+}
+
+/// What became of the statements that reach a day and were not taken; none where there are none.
+pub async fn stopped(
+    session: &mut PgConnection,
+    account: &AccountId,
+    day: NaiveDate,
+) -> Result<Option<Stopped>, DbError> {
+    let stopped = sqlx::query_scalar!(
+        r#"SELECT bool_or(status = 'quarantined') AS quarantined FROM counterfoil.statement
+           WHERE account = $1 AND to_day >= $2 AND status <> 'accepted'"#,
+        account.as_str(),
+        day
+    )
+    .fetch_one(session)
+    .await?;
+    Ok(stopped.map(|quarantined| if quarantined { Stopped::Quarantined } else { Stopped::Held }))
 }
 
 /// How many statements of an account were taken in.

@@ -156,7 +156,7 @@ pub struct NotTaken {
     pub name: String,
     /// `accepted` (and something of it waits), `quarantined` or `refused`.
     pub status: String,
-    /// The first finding that is an error, else the first.
+    /// The first finding that is an error, else the first; with the line it is of.
     pub why: Option<String>,
 }
 
@@ -165,7 +165,7 @@ pub async fn not_taken(session: &mut PgConnection, limit: i64) -> Result<Vec<Not
     let files = sqlx::query_as!(
         NotTaken,
         "SELECT name, status,
-             (SELECT d ->> 'message' FROM jsonb_array_elements(diagnostics) WITH ORDINALITY AS f (d, place)
+             (SELECT coalesce('line ' || (d ->> 'line') || ': ', '') || (d ->> 'message') FROM jsonb_array_elements(diagnostics) WITH ORDINALITY AS f (d, place)
               ORDER BY d ->> 'severity' <> 'error', place LIMIT 1) AS why
          FROM counterfoil.source_file WHERE status <> 'accepted' OR waiting ORDER BY judged_at DESC LIMIT $1",
         limit

@@ -69,7 +69,8 @@ fn of_account(out: &mut String, rows: &[&OpenBreak<'_>], width: usize) {
         .into_iter()
         .filter_map(|(side, word)| sum(rows, side, word, first.amount.currency()))
         .collect();
-    line(out, &wrapped(&format!("Open: {}. Age in business days.", sides.join("; ")), width.max(LEAST_PROSE)));
+    let sums = wrapped(&format!("Open: {}. Age in business days.", sides.join("; ")), width.max(LEAST_PROSE));
+    sums.lines().for_each(|part| line(out, part));
     line(out, "");
     let amounts: Vec<String> = rows.iter().map(|row| shown(&row.amount.to_string())).collect();
     let amount_width = amounts.iter().map(|amount| amount.chars().count()).max().unwrap_or(0).max(6);

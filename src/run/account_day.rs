@@ -212,7 +212,8 @@ async fn ready(
             }
             let ledger = bank::ledger(&mut *session, account, None, None).await?;
             let seen = books::seen(&mut *session, &account.id, day.date).await?;
-            let lacks = missing(account, day.date, ledger.covered_through(), seen);
+            let stopped = bank::stopped(&mut *session, &account.id, day.date).await?;
+            let lacks = missing(account, day.date, ledger.covered_through(), seen, stopped);
             if lacks.is_empty() {
                 return match before(session, account, day.date, None).await? {
                     Some(before) if before.start >= day.date => {

@@ -35,20 +35,24 @@ impl LeftFiles {
         self.now.remove(&entry.name);
     }
 
-    /// All of them, as they are stored.
-    pub(super) fn all(&self) -> Vec<FileLeft> {
-        let mut files: Vec<_> = self.now.values().map(|(_, left)| left.clone()).collect();
+    /// All of them, after a look. What was said of a file that has not settled stands until it has: a new leader has not
+    /// looked at it yet.
+    pub(super) fn all<'a>(&self, settling: impl IntoIterator<Item = &'a str>) -> Vec<FileLeft> {
+        let settling: BTreeSet<&str> = settling.into_iter().collect();
+        let stands = |left: &&FileLeft| settling.contains(left.name.as_str()) && !self.now.contains_key(&left.name);
+        let before = self.stored.iter().flatten().filter(stands);
+        let mut files: Vec<_> = self.now.values().map(|(_, left)| left).chain(before).cloned().collect();
         files.sort();
         files
     }
 
-    /// Is it not known that they are stored as they are?
-    pub(super) fn changed(&self) -> bool {
-        self.stored.as_ref() != Some(&self.all())
+    /// As they are stored; none before this leader looked.
+    pub(super) fn stored(&self) -> Option<&[FileLeft]> {
+        self.stored.as_deref()
     }
 
     /// They are stored so.
-    pub(super) fn stored(&mut self, files: Vec<FileLeft>) {
+    pub(super) fn store(&mut self, files: Vec<FileLeft>) {
         self.stored = Some(files);
     }
 }
@@ -91,14 +95,14 @@ mod tests {
         let mut left = LeftFiles::default();
         let first = look("one");
         assert!(left.left(&first[0], why, told.clone()) && !left.left(&first[0], why, told.clone()));
-        assert!(left.changed());
-        left.stored(left.all());
+        left.store(left.all([]));
         left.keep(&first);
-        assert!(!left.changed());
+        assert_eq!(left.stored(), Some(left.all([]).as_slice()));
         assert!(left.left(&first[0], why, "another reason".into()));
         let second = look("other");
         left.keep(&second);
-        assert!(left.all().is_empty() && left.changed(), "it looks otherwise");
+        assert!(left.all([]).is_empty(), "it looks otherwise");
+        assert_eq!(left.all(["bank/a.ofx"]).len(), 1, "and has not settled");
         assert!(left.left(&second[0], why, told));
     }
 }

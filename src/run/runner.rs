@@ -261,7 +261,7 @@ impl Runner {
                 }
             }
         }
-        self.tell_of_left().await?;
+        self.tell_of_left(&look.settling).await?;
         // Files that wait for an account, once after settings changed.
         let judged_by = self.desk.judged_by.clone();
         loop {
@@ -295,15 +295,15 @@ impl Runner {
     }
 
     /// Writes down which files were left, where that has changed: so that whoever looks sees them, whichever replica leads.
-    async fn tell_of_left(&mut self) -> Result<(), RunError> {
-        if !self.left.changed() {
-            return Ok(());
+    async fn tell_of_left(&mut self, settling: &[(String, Boot)]) -> Result<(), RunError> {
+        if self.left.stored().is_none() {
+            self.left.store(self.hand.read(async |session| left_rows::all(session).await).await?);
         }
-        let files = self.left.all();
-        if self.hand.read(async |session| left_rows::all(session).await).await? != files {
+        let files = self.left.all(settling.iter().map(|(name, _)| name.as_str()));
+        if self.left.stored() != Some(&files) {
             self.hand.record(WriteOperation::Other, async |sql| left_rows::replace(sql, &files).await).await?;
         }
-        self.left.stored(files);
+        self.left.store(files);
         Ok(())
     }
 
@@ -525,7 +525,8 @@ impl Runner {
         let states = self.hand.read(async |session| days::states(session, date).await).await?;
         // Where every account was skipped there is nothing that a digest could be of.
         let digest = if status == "complete" { run_digest(&states).map(|digest| digest.to_string()) } else { None };
-        let summary = self.lines.summary(&mut self.hand, date, accounts, &states, self.left.all()).await?;
+        let files_left = self.left.stored().unwrap_or_default().to_vec();
+        let summary = self.lines.summary(&mut self.hand, date, accounts, &states, files_left).await?;
         let changed = self.hand.read(async |session| summary::differs(session, date, &summary).await).await?;
         if run.status != status || run.digest != digest || changed {
             self.hand

@@ -24,6 +24,13 @@ pub(crate) struct Tally {
     pub(crate) refused_writes: u64,
     pub(crate) evictions: u64,
     pub(crate) refused_installs: u64,
+    /// Terms and candidacies given up because the replica could no longer do a leader's work.
+    pub(crate) unfit_leaders: u64,
+    pub(crate) unfit_candidates: u64,
+    /// Evictions that found nobody whom they may end.
+    pub(crate) out_of_reach: u64,
+    /// Campaigns that found Redis' keys broken, and questions that found the lock out of reach.
+    pub(crate) obstructed: u64,
     /// Instants at which more than one replica believed that it leads: allowed where Redis forgets, since Postgres
     /// keeps order.
     pub(crate) double_belief: u64,
@@ -127,6 +134,10 @@ impl Tally {
         self.refused_writes += run.refused_writes;
         self.evictions += run.evictions;
         self.refused_installs += run.refused_installs;
+        self.unfit_leaders += run.unfit_leaders;
+        self.unfit_candidates += run.unfit_candidates;
+        self.out_of_reach += run.out_of_reach;
+        self.obstructed += run.obstructed;
         self.double_belief += run.double_belief;
         self.settled_after = self.settled_after.max(run.settled_after);
     }

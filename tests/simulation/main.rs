@@ -95,7 +95,16 @@ fn whatever_goes_wrong_terms_rise_trust_keeps_within_the_lease_and_somebody_lead
     match run_all(seeds) {
         Ok(tally) => {
             println!("{seeds} runs: {tally:?}, settled after {} at most", show(tally.settled_after));
-            let bites = [tally.terms / 3, tally.refused_writes * 8, tally.evictions * 4, tally.refused_installs * 40];
+            let bites = [
+                tally.terms / 3,
+                tally.refused_writes * 10,
+                tally.evictions * 4,
+                tally.refused_installs * 40,
+                tally.unfit_leaders * 5,
+                tally.unfit_candidates * 10,
+                tally.out_of_reach * 10,
+                tally.obstructed,
+            ];
             let too_few = seeds < 1000;
             assert!(too_few || bites.iter().all(|bite| *bite > seeds), "misfortunes that cost nothing: {tally:?}");
         }

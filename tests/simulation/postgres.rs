@@ -60,6 +60,8 @@ pub(crate) struct Postgres {
     writers: Vec<Transaction>,
     /// A stranger holds the lock.
     stranger: bool,
+    /// He is of another role: nobody may end his session.
+    beyond: bool,
     queue: VecDeque<Waiting>,
     tickets: u64,
 }
@@ -137,15 +139,27 @@ impl Postgres {
         self.serve(said);
     }
 
-    /// Ends every session that holds the lock.
-    pub(crate) fn evict(&mut self, said: &mut Vec<Said>) {
+    /// Ends every session that holds the lock and may be ended. Whether none was, and one holds it still.
+    pub(crate) fn evict(&mut self, said: &mut Vec<Said>) -> bool {
+        let in_reach = !self.writers.is_empty() || (self.stranger && !self.beyond);
         self.writers.clear();
-        self.stranger = false;
+        self.stranger &= self.beyond;
         self.serve(said);
+        !in_reach && self.stranger
     }
 
-    pub(crate) fn stranger(&mut self, holds: bool, said: &mut Vec<Said>) {
-        self.stranger = holds;
+    /// Somebody whom nobody may evict holds the lock.
+    pub(crate) fn is_out_of_reach(&self) -> bool {
+        self.stranger && self.beyond
+    }
+
+    /// A stranger takes the lock.
+    pub(crate) fn stranger_comes(&mut self, beyond: bool) {
+        (self.stranger, self.beyond) = (true, beyond);
+    }
+
+    pub(crate) fn stranger_leaves(&mut self, said: &mut Vec<Said>) {
+        self.stranger = false;
         self.serve(said);
     }
 

@@ -43,6 +43,10 @@ pub(crate) struct Redis {
     pub(crate) generation: u32,
     /// How far the clock of both was set forward.
     ahead: Nanos,
+    /// Until then the counter holds what no token may follow from.
+    counter_broken_until: Nanos,
+    /// Until then the holder's key holds something of a stranger's.
+    overwritten_until: Nanos,
     /// Ids that were given: a Redis that forgot is another one.
     stores: u128,
 }
@@ -89,6 +93,19 @@ impl Redis {
 
     pub(crate) fn forget(&mut self) {
         self.servers.iter_mut().for_each(|server| server.data = Data::default());
+        (self.counter_broken_until, self.overwritten_until) = (0, 0);
+        self.generation += 1;
+    }
+
+    /// Somebody writes into the counter, and somebody mends it.
+    pub(crate) fn break_counter(&mut self, until: Nanos) {
+        self.counter_broken_until = until;
+    }
+
+    /// Somebody writes over the lease, and somebody deletes it.
+    pub(crate) fn overwrite_holder(&mut self, until: Nanos) {
+        self.servers.iter_mut().for_each(|server| server.data.holder = None);
+        self.overwritten_until = until;
         self.generation += 1;
     }
 
@@ -123,6 +140,7 @@ impl Redis {
         if at.demoted_at.is_some_and(|demoted| now >= demoted) {
             return Outcome::of(refusal(&command)).read_only();
         }
+        let (broken, overwritten) = (now < self.counter_broken_until, now < self.overwritten_until);
         let Data { holder, counter, store } = &mut at.data;
         if holder.as_ref().is_some_and(|held| clock >= held.until) {
             *holder = None;
@@ -135,6 +153,8 @@ impl Redis {
                     StoreId::new(Uuid::from_u128(self.stores))
                 });
                 let answer = match holder {
+                    _ if overwritten => Acquired::Obstructed,
+                    None if broken => Acquired::Obstructed,
                     None if incumbent.is_some_and(|incumbent| incumbent != store) => Acquired::Elsewhere,
                     None => {
                         *counter = (*counter).max(floor) + 1;

@@ -20,6 +20,8 @@ pub(crate) struct Replica {
     pub(crate) life: u32,
     pub(crate) paused_until: Nanos,
     pub(crate) unfit_until: Nanos,
+    /// An eviction found a holder of the lock that it may not end: looked for before the next candidacy.
+    pub(crate) beyond: bool,
     /// The term whose work runs: it began, and was not told to stop.
     pub(crate) work: Option<(FencingToken, Owner)>,
     /// The term whose work was told to stop, and has not.
@@ -56,6 +58,7 @@ impl Replica {
             life,
             paused_until: 0,
             unfit_until: 0,
+            beyond: false,
             work: None,
             stopping: None,
             step: None,

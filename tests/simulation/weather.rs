@@ -46,7 +46,7 @@ pub(crate) enum Fault {
     Terminate { replica: usize },
     /// An operator asks the leader to resign.
     Resign,
-    /// A replica's inbox, or its way to Postgres, is gone for a while: it may not campaign.
+    /// A replica's inbox is gone for a while: it may not campaign, and who leads or is about to makes way.
     Unfit { replica: usize, span: Nanos },
     /// Redis stands still. Commands wait, and are carried out when it goes on, whoever has given them up.
     RedisFreezes { span: Nanos },
@@ -61,8 +61,12 @@ pub(crate) enum Fault {
     ClockSet { forward: Nanos },
     /// Postgres stands still: its requests wait.
     PostgresFreezes { span: Nanos },
-    /// Somebody holds the lease's lock in Postgres, until he is evicted or done.
-    LockHeld { span: Nanos },
+    /// Somebody holds the lease's lock in Postgres, until he is evicted or done; `beyond`, until he is done.
+    LockHeld { span: Nanos, beyond: bool },
+    /// The counter in Redis holds something else for a while: whoever campaigns is told so, who leads is not touched.
+    CounterBroken { span: Nanos },
+    /// The lease's own key holds something else for a while.
+    HolderOverwritten { span: Nanos },
 }
 
 // === impl Weather ===
@@ -103,7 +107,7 @@ impl Weather {
     fn fault(&self, dice: &mut Dice) -> Fault {
         let replica = dice.pick(self.replicas);
         let span = dice.below(secs(40));
-        match dice.below(if self.forgets { 13 } else { 9 }) {
+        match dice.below(if self.forgets { 15 } else { 10 }) {
             0 => Fault::Sleep { replica, span },
             1 => Fault::Crash { replica },
             2 => Fault::Terminate { replica },
@@ -111,11 +115,13 @@ impl Weather {
             4 => Fault::Unfit { replica, span },
             5 => Fault::RedisFreezes { span: span / 2 },
             6 => Fault::PostgresFreezes { span: span / 4 },
-            7 => Fault::LockHeld { span },
+            7 => Fault::LockHeld { span, beyond: dice.chance(500) },
             8 => Fault::Pause { replica, span },
-            9 => Fault::RedisForgets,
-            10 => Fault::CounterLost,
-            11 => Fault::Failover { zombie: dice.below(secs(15)) },
+            9 => Fault::CounterBroken { span },
+            10 => Fault::RedisForgets,
+            11 => Fault::CounterLost,
+            12 => Fault::Failover { zombie: dice.below(secs(15)) },
+            13 => Fault::HolderOverwritten { span },
             _ => Fault::ClockSet { forward: dice.below(secs(3600)) },
         }
     }

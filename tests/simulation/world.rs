@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write as _;
 
-use counterfoil::election::elector::{Attempt, Effect, Event, Fit, Installed};
-use counterfoil::election::reason::{Ineligible, Role};
+use counterfoil::election::elector::{Acquired, Attempt, Effect, Event, Fit, Installed};
+use counterfoil::election::reason::{Ineligible, Reason, Role};
 use counterfoil::election::{FencingToken, Owner};
 use counterfoil::instant::Boot;
 use uuid::Uuid;
@@ -52,6 +52,8 @@ enum Message {
         refused: Option<FencingToken>,
     },
     Redial,
+    /// It looks at what a leader needs, once a heartbeat.
+    Look,
     Work,
     WorkStops(FencingToken),
     // To the world.
@@ -231,6 +233,7 @@ impl World {
             | Message::Entered(_)
             | Message::StepOver { .. }
             | Message::Redial
+            | Message::Look
             | Message::Work
             | Message::WorkStops(_) => {
                 if self.replicas[replica].life != life {
@@ -260,13 +263,18 @@ impl World {
             Message::Evict(attempt) => {
                 self.judge.tally.evictions += 1;
                 note!(self, "Postgres evicts whoever holds the lock, for replica {replica}");
-                self.postgres.evict(&mut said);
-                self.send_to(replica, life, Message::Heard(Event::Evicted { attempt }));
+                let beyond = self.postgres.evict(&mut said);
+                self.judge.tally.out_of_reach += u64::from(beyond);
+                if self.replicas[replica].life == life {
+                    self.replicas[replica].beyond = beyond;
+                }
+                let event = if beyond { Event::OutOfReach { attempt } } else { Event::Evicted { attempt } };
+                self.send_to(replica, life, Message::Heard(event));
             }
             Message::Enter(transaction) => self.postgres.enter(transaction, &mut said),
             Message::Commit(id) => self.commit(id, &mut said),
             Message::SessionEnds(id) => self.postgres.end(id, &mut said),
-            Message::StrangerLeaves => self.postgres.stranger(false, &mut said),
+            Message::StrangerLeaves => self.postgres.stranger_leaves(&mut said),
             Message::Tick(timer) if timer != self.replicas[replica].timer => {}
             Message::Tick(_) => self.tell(replica, Event::Tick),
             Message::Heard(event) => self.tell(replica, event),
@@ -286,9 +294,10 @@ impl World {
                 }
             }
             Message::Redial => self.replicas[replica].server = self.redis.primary(),
+            Message::Look => self.look(replica),
             Message::Work => self.work(replica),
             Message::WorkStops(token) => self.work_stops(replica, token),
-            Message::Happens(fault) => self.happens(fault, &mut said),
+            Message::Happens(fault) => self.happens(fault),
         }
         self.tell_what_postgres_said(said);
     }
@@ -303,6 +312,8 @@ impl World {
         if let Some(token) = outcome.granted {
             self.judge.granted(token, self.now + nanos(ttl));
         }
+        let broken = matches!(outcome.event, Event::Acquired { answer: Acquired::Obstructed, .. });
+        self.judge.tally.obstructed += u64::from(broken);
         if outcome.below_floor {
             self.judge.condemn(self.now, format!("a token was won that is not above its floor: {:?}", outcome.event));
         }
@@ -324,8 +335,12 @@ impl World {
     // === Postgres ===
 
     fn at_desk(&mut self, replica: usize, life: u32, attempt: Attempt) {
+        self.replicas[replica].beyond &= self.postgres.is_out_of_reach();
         let answer = if self.now < self.replicas[replica].unfit_until {
             Err(Ineligible::InboxUnreadable)
+        } else if self.replicas[replica].beyond {
+            self.judge.tally.obstructed += 1;
+            Err(Ineligible::Obstructed)
         } else if self.chance(20) {
             Err(Ineligible::PostgresUnreachable)
         } else {
@@ -439,6 +454,12 @@ impl World {
                 self.command(index, Command::Release { attempt, owner, token, publish });
             }
             Effect::Install { attempt, owner, token, store } => {
+                // What it lacks it may notice in the middle of a candidacy.
+                if self.chance(20) {
+                    let span = self.dice.below(secs(10));
+                    self.replicas[index].unfit_until = self.end_of(span);
+                    self.post(0, index, Message::Look);
+                }
                 let life = self.replicas[index].life;
                 self.send(index, Message::Install(Installation { replica: index, life, attempt, token, owner, store }));
             }
@@ -451,6 +472,10 @@ impl World {
                 self.stop_work(index, token);
             }
             Effect::Announce(change) => {
+                if change.reason == Reason::Ineligible {
+                    self.judge.tally.unfit_leaders += u64::from(change.from == Role::Leader);
+                    self.judge.tally.unfit_candidates += u64::from(change.from == Role::Candidate);
+                }
                 if change.to == Role::Follower {
                     self.send_standing_down(index, change.owner.clone());
                 }
@@ -482,18 +507,38 @@ impl World {
     fn restart(&mut self, index: usize) {
         note!(self, "replica {index} ends, and is started anew");
         let replica = &self.replicas[index];
-        let (step, paused_until) = (replica.step, replica.paused_until);
+        let (step, paused_until, unfit_until) = (replica.step, replica.paused_until, replica.unfit_until);
         let (life, timings, clocks) = (replica.life + 1, replica.timings, replica.clocks);
         let delay = self.dice.below(secs(2));
         self.post(delay, index, Message::StandsDown(None));
         self.replicas[index] = Replica::new(life, timings, clocks, self.redis.primary(), self.dice.next());
         // Its machine may be asleep.
         self.replicas[index].paused_until = paused_until;
+        self.replicas[index].unfit_until = unfit_until;
         if let Some(transaction) = step {
             let delay = self.dice.below(secs(2));
             self.post(delay, index, Message::SessionEnds(transaction));
         }
         self.post(ms(500), index, Message::Tick(0));
+    }
+
+    /// Its inbox is gone for a while, and it notices.
+    fn fall_unfit(&mut self, index: usize, span: Nanos) {
+        self.replicas[index].unfit_until = self.end_of(span);
+        let delay = self.dice.below(secs(4));
+        self.post(delay, index, Message::Look);
+    }
+
+    /// What it lacks is told at each look, whatever it is just then.
+    fn look(&mut self, index: usize) {
+        if self.now < self.replicas[index].unfit_until {
+            self.post(secs(4), index, Message::Look);
+            let life = self.replicas[index].life;
+            self.tell(index, Event::Unfit);
+            if self.replicas[index].life == life && self.replicas[index].believes.is_some() {
+                self.judge.condemn(self.now, format!("replica {index} leads on, and knows that it cannot do the work"));
+            }
+        }
     }
 
     // === The work of a term ===
@@ -571,7 +616,7 @@ impl World {
 
     // === Misfortunes ===
 
-    fn happens(&mut self, fault: Fault, said: &mut Vec<Said>) {
+    fn happens(&mut self, fault: Fault) {
         let leader = self.replicas.iter().position(|replica| replica.work.is_some());
         let hit = leader.filter(|_| self.dice.chance(500));
         note!(self, "misfortune: {fault:?} (the leader is {leader:?}, hit: {})", hit.is_some());
@@ -599,7 +644,7 @@ impl World {
                     self.send(leader, Message::Heard(Event::Resign { token }));
                 }
             }
-            Fault::Unfit { replica, span } => self.replicas[replica].unfit_until = self.end_of(span),
+            Fault::Unfit { replica, span } => self.fall_unfit(hit.unwrap_or(replica), span),
             Fault::RedisFreezes { span } => self.redis.freeze(self.end_of(span)),
             Fault::RedisForgets => self.redis.forget(),
             Fault::CounterLost => self.redis.lose_counter(),
@@ -613,8 +658,10 @@ impl World {
             }
             Fault::ClockSet { forward } => self.redis.set_clock(forward),
             Fault::PostgresFreezes { span } => self.postgres.frozen_until = self.end_of(span),
-            Fault::LockHeld { span } => {
-                self.postgres.stranger(true, said);
+            Fault::CounterBroken { span } => self.redis.break_counter(self.end_of(span)),
+            Fault::HolderOverwritten { span } => self.redis.overwrite_holder(self.end_of(span)),
+            Fault::LockHeld { span, beyond } => {
+                self.postgres.stranger_comes(beyond);
                 let until = self.end_of(span);
                 self.post(until - self.now, 0, Message::StrangerLeaves);
             }

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use counterfoil::clock::{Clock, SystemClock};
+use counterfoil::db::accounts;
 use counterfoil::db::connect::{Connector, Purpose};
 use counterfoil::db::copy::Copy;
 use counterfoil::db::fence::{Failure, Fence};
@@ -203,6 +204,9 @@ impl Writers {
             Installation::Installed(term) => term,
             other => anyhow::bail!("the term was not installed: {other:?}"),
         };
+        let claim = "BEGIN; SELECT counterfoil.enter_term('reconciliation', 1, 'bench:1');
+             INSERT INTO counterfoil.account (id) VALUES ('operating'); COMMIT";
+        sqlx::raw_sql(claim).execute(&mut PgConnection::connect(&database.url()).await?).await?;
         Ok(Self {
             owner: PgConnection::connect(&database.owner_url()).await?,
             // With the limits of a writing session, as the fence's own has them: time limits cost something as well.
@@ -262,7 +266,12 @@ impl Writers {
     }
 
     async fn copy_fenced(&mut self) -> anyhow::Result<()> {
-        self.fence.record(async |transaction| Ok(copy(transaction.sql(), "bench_fenced").await?)).await?;
+        self.fence
+            .record(async |transaction| {
+                accounts::enter(transaction.sql(), "operating").await?;
+                Ok(copy(transaction.sql(), "bench_fenced").await?)
+            })
+            .await?;
         Ok(())
     }
 }

@@ -13,9 +13,10 @@
 --
 -- SQLSTATEs of our own (class TF, "term fence"; classes from I on are left to implementers by the standard):
 --   TF001 the term is not the installed one: step down        TF004 a token leaps by more than a million
---   TF002 the transaction did not enter its term              TF005 the database belongs to another lease
---   TF003 a token out of range, or a bad name                 TF006 a table that cannot carry the fence
+--   TF002 the transaction did not enter its term              TF006 a table that cannot carry the fence
+--   TF003 a token out of range, or a bad name                 TF007 the account, or the row, is another lease's
 --   TF008 the lease was won in another Redis than that of the term, whose leader is alive
+-- TF005 is retired: it refused a second lease in a database, before an account belonged to one.
 --
 -- Every function names its objects in full and fixes search_path with pg_temp last, so that no temporary table, function
 -- or operator of a caller can stand in for ours.
@@ -49,9 +50,6 @@ CREATE TABLE counterfoil.leader_term (
 );
 COMMENT ON TABLE counterfoil.leader_term IS
     'The installed term: the only one whose transactions may write. Written by install_term alone.';
-
--- Until one account can belong to one lease by a foreign key, a database belongs to one lease.
-CREATE UNIQUE INDEX one_lease_a_database ON counterfoil.leader_term ((true));
 
 CREATE TABLE counterfoil.leadership_event (
     id            bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -186,7 +184,6 @@ CREATE FUNCTION counterfoil.install_term(p_lease text, p_token bigint, p_owner t
     AS $$
 DECLARE
     standing counterfoil.leader_term;
-    other    text;
     now_here timestamptz;
 BEGIN
     IF p_lease IS NULL OR p_lease !~ '^[A-Za-z0-9._-]{1,64}$' OR p_owner IS NULL OR p_owner = '' THEN
@@ -228,13 +225,7 @@ BEGIN
     IF standing.lease IS NULL THEN
         INSERT INTO counterfoil.leader_term AS t (lease, token, owner, installed_at, store)
         VALUES (p_lease, p_token, p_owner, now_here, p_store)
-        ON CONFLICT DO NOTHING
         RETURNING t.* INTO standing;
-        IF NOT FOUND THEN
-            SELECT t.lease INTO other FROM counterfoil.leader_term t;
-            RAISE EXCEPTION 'this database belongs to lease "%", not to "%"', coalesce(other, '?'), p_lease
-                USING ERRCODE = 'TF005', HINT = 'Set lease.name to the database''s own lease, or point postgres.url at another database.';
-        END IF;
     ELSE
         UPDATE counterfoil.leader_term t
         SET token = p_token, owner = p_owner, installed_at = now_here, store = p_store
@@ -334,16 +325,31 @@ BEGIN
         PERFORM counterfoil.refuse_term(lease, split_part(claim, ' ', 3),
             substr(claim, length(split_part(claim, ' ', 1) || split_part(claim, ' ', 2) || split_part(claim, ' ', 3)) + 4));
     END IF;
+    -- The account that the rows of this statement are compared with: nothing is believed of the setting either.
+    IF coalesce(current_setting('counterfoil.account', true), '') <> '' THEN
+        PERFORM counterfoil.hold_account(current_setting('counterfoil.account', true), standing.lease);
+    END IF;
     RETURN NULL;
 END
 $$;
 
 -- Puts a results table behind the fence. Every later migration that makes one calls it, and grants what the worker needs
--- on the table itself, never on its partitions (statement triggers do not fire for those).
+-- on the table itself, never on its partitions (statement triggers do not fire for those). Where the table has a column
+-- `account`, its rows are written by that account's lease alone; where it has a column `lease` and its row is no account's,
+-- by that lease alone.
+--
+-- Those are AFTER triggers with a condition: where the transaction entered the row's account, nothing is called, and COPY
+-- keeps its batches (a BEFORE trigger would take them from it).
 CREATE FUNCTION counterfoil.fence_table(results regclass) RETURNS void
     LANGUAGE plpgsql VOLATILE
     SET search_path = pg_catalog, pg_temp
     AS $$
+DECLARE
+    of_account CONSTANT text := '%I.account IS DISTINCT FROM pg_catalog.current_setting(''counterfoil.account'', true)';
+    of_lease   CONSTANT text := '%I.lease IS DISTINCT FROM counterfoil.entered_lease()';
+    columns    name[] := ARRAY(SELECT a.attname FROM pg_attribute a
+                               WHERE a.attrelid = results AND a.attname IN ('account', 'lease') AND NOT a.attisdropped);
+    rowwise    CONSTANT text := 'CREATE OR REPLACE TRIGGER %I AFTER %s ON %s FOR EACH ROW WHEN (%s) EXECUTE FUNCTION counterfoil.%I(%L)';
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = results AND c.relkind IN ('r', 'p') AND NOT c.relispartition) THEN
         RAISE EXCEPTION '% cannot carry the fence: it is no table, or a partition', results USING ERRCODE = 'TF006';
@@ -351,14 +357,154 @@ BEGIN
     EXECUTE format(
         'CREATE OR REPLACE TRIGGER fence BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %s '
         'FOR EACH STATEMENT EXECUTE FUNCTION counterfoil.check_fence()', results);
+    IF 'account' = ANY (columns) THEN
+        EXECUTE format(rowwise, 'own_account_in', 'INSERT OR UPDATE', results, format(of_account, 'new'), 'check_account', 'in');
+        EXECUTE format(rowwise, 'own_account_out', 'UPDATE OR DELETE', results, format(of_account, 'old'), 'check_account', 'out');
+    END IF;
+    -- Of accounts themselves another trigger says whose they may become.
+    IF 'lease' = ANY (columns) AND results IS DISTINCT FROM to_regclass('counterfoil.account') THEN
+        EXECUTE format(rowwise, 'own_lease_in', 'INSERT', results, format(of_lease, 'new'), 'refuse_row', 'in');
+        EXECUTE format(rowwise, 'own_lease_out', 'UPDATE OR DELETE', results,
+            CASE WHEN 'account' = ANY (columns) THEN 'old.account = '''' AND ' ELSE '' END || format(of_lease, 'old'),
+            'refuse_row', 'out');
+    END IF;
 END
 $$;
 
--- The token and the owner that this transaction entered with: column defaults for "who wrote this". True where the fence
+-- The lease and the token that this transaction entered with: column defaults for "who wrote this". True where the fence
 -- let the row pass, since it compares them.
+CREATE FUNCTION counterfoil.entered_lease() RETURNS text
+    LANGUAGE sql STABLE
+    AS $$ SELECT pg_catalog.split_part(pg_catalog.current_setting('counterfoil.term', true), ' ', 1) $$;
 CREATE FUNCTION counterfoil.entered_token() RETURNS bigint
     LANGUAGE sql STABLE
     AS $$ SELECT pg_catalog.split_part(pg_catalog.current_setting('counterfoil.term', true), ' ', 3)::pg_catalog.int8 $$;
+
+-- === Whose an account is ===
+
+-- A book is a lease with its accounts. Several share a database: then no transaction of one writes a row of another's.
+CREATE TABLE counterfoil.account (
+    id        text        NOT NULL PRIMARY KEY CHECK (id <> ''),
+    lease     text        NOT NULL DEFAULT counterfoil.entered_lease() REFERENCES counterfoil.leader_term,
+    -- Given up by its lease, and not yet taken by that one: nobody writes rows of it meanwhile.
+    moving_to text        CHECK (moving_to ~ '^[A-Za-z0-9._-]{1,64}$' AND moving_to <> lease),
+    -- The term that claimed it, gave it up or took it, and when.
+    token     bigint      NOT NULL DEFAULT counterfoil.entered_token(),
+    since     timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+COMMENT ON TABLE counterfoil.account IS
+    'Which lease an account belongs to. The first leader whose settings declare it claims it; moving it needs both terms.';
+
+-- One lease claims what is nobody's, gives up what is its own, takes back what nobody has taken, and takes what was given
+-- to it. Nothing else is a change of an account.
+CREATE FUNCTION counterfoil.check_move() RETURNS trigger
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    own text := counterfoil.entered_lease();
+BEGIN
+    IF TG_OP = 'INSERT' AND NEW.lease = own AND NEW.moving_to IS NULL THEN
+        RETURN NEW;
+    END IF;
+    IF TG_OP = 'UPDATE' THEN
+        NEW.token := counterfoil.entered_token();
+        NEW.since := clock_timestamp();
+        IF NEW.id = OLD.id AND (OLD.lease = own AND NEW.lease = own AND (OLD.moving_to IS NULL) <> (NEW.moving_to IS NULL)
+                                OR OLD.moving_to = own AND NEW.lease = own AND NEW.moving_to IS NULL) THEN
+            RETURN NEW;
+        END IF;
+    END IF;
+    RAISE EXCEPTION 'lease "%" may not do this to account "%"', own, CASE TG_OP WHEN 'DELETE' THEN OLD.id ELSE NEW.id END
+        USING ERRCODE = 'TF007', HINT = 'Its own lease gives it up, under its own term; then the other takes it, under its own.';
+END
+$$;
+CREATE TRIGGER move BEFORE INSERT OR UPDATE OR DELETE ON counterfoil.account
+    FOR EACH ROW EXECUTE FUNCTION counterfoil.check_move();
+SELECT counterfoil.fence_table('counterfoil.account');
+GRANT SELECT, INSERT (id), UPDATE (lease, moving_to) ON counterfoil.account TO counterfoil_worker;
+
+-- Refuses: says whose the account is, and what to do.
+CREATE FUNCTION counterfoil.refuse_account(p_account text, p_lease text) RETURNS void
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    found_it counterfoil.account;
+BEGIN
+    SELECT a.* INTO found_it FROM counterfoil.account a WHERE a.id = p_account;
+    IF found_it.id IS NULL THEN
+        RAISE EXCEPTION 'account "%" is no lease''s: lease "%" may not write rows of it', coalesce(p_account, '?'), p_lease
+            USING ERRCODE = 'TF007', HINT = 'A leader claims its accounts when its term begins.';
+    END IF;
+    IF found_it.lease = p_lease THEN
+        RAISE EXCEPTION 'account "%" was given up by lease "%", and lease "%" has not taken it', p_account, p_lease, found_it.moving_to
+            USING ERRCODE = 'TF007', HINT = 'Nobody writes rows of it until it is taken, or taken back.';
+    END IF;
+    RAISE EXCEPTION 'account "%" belongs to lease "%": lease "%" may not write rows of it', p_account, found_it.lease, p_lease
+        USING ERRCODE = 'TF007',
+              HINT = format('counterfoil accounts move --account %s --to %s moves it; or set lease.name back.', p_account, p_lease);
+END
+$$;
+
+-- Keeps the account with its lease until this transaction ends, or refuses.
+CREATE FUNCTION counterfoil.hold_account(p_account text, p_lease text) RETURNS void
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    PERFORM FROM counterfoil.account a
+    WHERE a.id = p_account AND a.lease = p_lease AND a.moving_to IS NULL FOR SHARE;
+    IF NOT FOUND THEN
+        PERFORM counterfoil.refuse_account(p_account, p_lease);
+    END IF;
+END
+$$;
+
+-- What a transaction says before it writes many rows of one account. Empty: none. Without it each row is asked about.
+CREATE FUNCTION counterfoil.enter_account(p_account text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+BEGIN
+    IF p_account <> '' THEN
+        PERFORM counterfoil.hold_account(p_account, counterfoil.entered_lease());
+    END IF;
+    PERFORM set_config('counterfoil.account', p_account, true);
+END
+$$;
+
+-- A row of another account than the one that was entered. Its argument: which of the row's two versions is meant.
+CREATE FUNCTION counterfoil.check_account() RETURNS trigger
+    LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    named text;
+BEGIN
+    IF TG_ARGV[0] = 'in' THEN named := NEW.account; ELSE named := OLD.account; END IF;
+    -- A step that is no account's: a file's, a source's.
+    IF named IS DISTINCT FROM '' THEN
+        PERFORM counterfoil.hold_account(named, counterfoil.entered_lease());
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+-- A row of another lease.
+CREATE FUNCTION counterfoil.refuse_row() RETURNS trigger
+    LANGUAGE plpgsql VOLATILE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+DECLARE
+    other text;
+BEGIN
+    IF TG_ARGV[0] = 'in' THEN other := NEW.lease; ELSE other := OLD.lease; END IF;
+    RAISE EXCEPTION '% on %.% refused: the row is lease "%"''s, and not lease "%"''s',
+            TG_OP, TG_TABLE_SCHEMA, TG_TABLE_NAME, other, counterfoil.entered_lease()
+        USING ERRCODE = 'TF007', HINT = 'A lease writes what is its own.';
+END
+$$;
 
 -- === The ledger of steps ===
 
@@ -368,12 +514,15 @@ CREATE TABLE counterfoil.checkpoint (
     account      text        NOT NULL,
     step         text        NOT NULL,
     key          text        NOT NULL,
+    lease        text        NOT NULL DEFAULT counterfoil.entered_lease(),
     token        bigint      NOT NULL DEFAULT counterfoil.entered_token(),
     owner        text        NOT NULL,
     transaction  xid8        NOT NULL DEFAULT pg_current_xact_id(),
     committed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (account, step, key)
+    PRIMARY KEY (account, step, key, lease)
 );
+-- A file is known to each book that reads it; a step of an account is done once, whichever book it belongs to then.
+CREATE UNIQUE INDEX checkpoint_of_account ON counterfoil.checkpoint (account, step, key) WHERE account <> '';
 COMMENT ON TABLE counterfoil.checkpoint IS
     'Which steps are done, by which term. Inserted under its primary key: a second attempt is told that it came too late.';
 SELECT counterfoil.fence_table('counterfoil.checkpoint');
@@ -386,5 +535,6 @@ REVOKE ALL ON ALL FUNCTIONS IN SCHEMA counterfoil FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     counterfoil.lease_key(text), counterfoil.lock_holders(text), counterfoil.evict_holders(text),
     counterfoil.is_alive(text), counterfoil.hold_term(text),
-    counterfoil.install_term(text, bigint, text, uuid), counterfoil.enter_term(text, bigint, text), counterfoil.entered_token()
+    counterfoil.install_term(text, bigint, text, uuid), counterfoil.enter_term(text, bigint, text), counterfoil.entered_token(),
+    counterfoil.entered_lease(), counterfoil.enter_account(text)
     TO counterfoil_worker;

@@ -11,11 +11,15 @@
 -- Both grow from day to day, so that no line is taken twice and none is left out.
 --
 -- Money is in minor units of the account's currency: bigint for an amount, numeric for a sum.
+--
+-- What is not an account's is its lease's, and has the lease in its key. Where a row of an account names a lease too, that
+-- is the book under which it came or was done, also after the account has moved.
 
 -- === Where it came from ===
 
 CREATE TABLE counterfoil.source_file (
-    sha256      bytea       NOT NULL PRIMARY KEY CHECK (octet_length(sha256) = 32),
+    lease       text        NOT NULL DEFAULT counterfoil.entered_lease(),
+    sha256      bytea       NOT NULL CHECK (octet_length(sha256) = 32),
     side        text        NOT NULL CHECK (side IN ('bank', 'book')),
     name        text        NOT NULL,
     size        bigint      NOT NULL CHECK (size >= 0),
@@ -28,22 +32,28 @@ CREATE TABLE counterfoil.source_file (
     -- What judged it: settings and engine. Judged again when they change, unless it was accepted.
     judged_by   text        NOT NULL,
     seen_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-    judged_at   timestamptz NOT NULL DEFAULT clock_timestamp()
+    judged_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (lease, sha256)
 );
 COMMENT ON TABLE counterfoil.source_file IS
-    'Files that were read, by content. The name is the one under which the content was first seen.';
+    'Files that a book read, by content. The name is the one under which the content was first seen.';
 
 -- Of files that wait alone: the inbox belongs to whoever fills it, and may have been emptied when the gap fills.
 CREATE TABLE counterfoil.source_bytes (
-    sha256 bytea NOT NULL PRIMARY KEY REFERENCES counterfoil.source_file,
-    bytes  bytea NOT NULL
+    lease  text  NOT NULL DEFAULT counterfoil.entered_lease(),
+    sha256 bytea NOT NULL,
+    bytes  bytea NOT NULL,
+    PRIMARY KEY (lease, sha256),
+    FOREIGN KEY (lease, sha256) REFERENCES counterfoil.source_file
 );
 
 -- === The bank's side ===
 
 CREATE TABLE counterfoil.statement (
     account   text    NOT NULL,
-    sha256    bytea   NOT NULL REFERENCES counterfoil.source_file,
+    -- The book whose file it came in.
+    lease     text    NOT NULL DEFAULT counterfoil.entered_lease(),
+    sha256    bytea   NOT NULL,
     -- Place in the file, from 1.
     ordinal   integer NOT NULL,
     status    text    NOT NULL CHECK (status IN ('accepted', 'held', 'quarantined')),
@@ -68,6 +78,7 @@ CREATE TABLE counterfoil.statement (
     code      text,
     reason    text,
     PRIMARY KEY (account, sha256, ordinal),
+    FOREIGN KEY (lease, sha256) REFERENCES counterfoil.source_file,
     UNIQUE (account, seq)
 );
 
@@ -112,7 +123,9 @@ CREATE TABLE counterfoil.bank_day (
 CREATE TABLE counterfoil.book_batch (
     account  text   NOT NULL,
     seq      bigint NOT NULL,
-    sha256   bytea  NOT NULL REFERENCES counterfoil.source_file,
+    -- The book whose file it came in.
+    lease    text   NOT NULL DEFAULT counterfoil.entered_lease(),
+    sha256   bytea  NOT NULL,
     lines    bigint NOT NULL,
     balances bigint NOT NULL,
     known    bigint NOT NULL,
@@ -120,6 +133,7 @@ CREATE TABLE counterfoil.book_batch (
     -- The latest date of any line or balance in it, known ones included: the books were seen through it.
     through  date,
     PRIMARY KEY (account, seq),
+    FOREIGN KEY (lease, sha256) REFERENCES counterfoil.source_file,
     UNIQUE (account, sha256)
 );
 
@@ -155,7 +169,8 @@ CREATE TABLE counterfoil.book_balance (
 -- === The ledger of runs ===
 
 CREATE TABLE counterfoil.run (
-    business_date date        NOT NULL PRIMARY KEY,
+    lease         text        NOT NULL DEFAULT counterfoil.entered_lease(),
+    business_date date        NOT NULL,
     -- 'planned' by the schedule, or 'asked' for by hand ahead of it.
     origin        text        NOT NULL CHECK (origin IN ('planned', 'asked')),
     status        text        NOT NULL CHECK (status IN ('due', 'complete', 'incomplete', 'failed', 'skipped')),
@@ -167,14 +182,17 @@ CREATE TABLE counterfoil.run (
     recorded_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     progress_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     finished_at   timestamptz,
+    PRIMARY KEY (lease, business_date),
     CHECK ((status = 'skipped') <= (reason IS NOT NULL))
 );
 COMMENT ON TABLE counterfoil.run IS
-    'One row a business date, whoever planned it and however often. Two leaders at a hand-over make one.';
+    'One row a book and business date, whoever planned it and however often. Two leaders at a hand-over make one.';
 
 CREATE TABLE counterfoil.account_day (
-    account       text        NOT NULL,
-    business_date date        NOT NULL REFERENCES counterfoil.run,
+    account       text        NOT NULL REFERENCES counterfoil.account,
+    -- The book whose run of the date it belongs to.
+    lease         text        NOT NULL DEFAULT counterfoil.entered_lease(),
+    business_date date        NOT NULL,
     revision      integer     NOT NULL CHECK (revision >= 0),
     status        text        NOT NULL CHECK (status IN ('waiting', 'closed', 'failed', 'skipped')),
     -- What it waits for, or why it failed or was skipped.
@@ -190,15 +208,17 @@ CREATE TABLE counterfoil.account_day (
     open          bigint,
     changed_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (account, business_date, revision),
+    FOREIGN KEY (lease, business_date) REFERENCES counterfoil.run,
     CHECK ((status = 'closed') = (digest IS NOT NULL)),
     CHECK ((status = 'closed') = (standing IS NOT NULL)),
     CHECK (status = 'closed' OR reason IS NOT NULL)
 );
-CREATE INDEX account_day_date ON counterfoil.account_day (business_date, account);
+CREATE INDEX account_day_date ON counterfoil.account_day (lease, business_date, account);
 
 CREATE TABLE counterfoil.manifest (
     account       text    NOT NULL,
-    business_date date    NOT NULL REFERENCES counterfoil.run,
+    lease         text    NOT NULL DEFAULT counterfoil.entered_lease(),
+    business_date date    NOT NULL,
     revision      integer NOT NULL,
     -- One more each time that a replica of another engine or other settings began the account-day again.
     pass          integer NOT NULL,
@@ -212,7 +232,8 @@ CREATE TABLE counterfoil.manifest (
     no_movement_assumed boolean NOT NULL,
     -- Hashes of the files that the lines came from: for people, and for an audit.
     files         jsonb   NOT NULL,
-    PRIMARY KEY (account, business_date, revision, pass)
+    PRIMARY KEY (account, business_date, revision, pass),
+    FOREIGN KEY (lease, business_date) REFERENCES counterfoil.run
 );
 
 -- Begun, whether or not it ended: a step that kills its process is not tried for ever.
@@ -221,11 +242,12 @@ CREATE TABLE counterfoil.step_attempt (
     step       text        NOT NULL,
     key        text        NOT NULL,
     attempt    integer     NOT NULL CHECK (attempt >= 1),
+    lease      text        NOT NULL DEFAULT counterfoil.entered_lease(),
     token      bigint      NOT NULL DEFAULT counterfoil.entered_token(),
     began_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- Why it failed; null while it runs, where it was done, and where its process died.
     failure    text,
-    PRIMARY KEY (account, step, key, attempt)
+    PRIMARY KEY (account, step, key, attempt, lease)
 );
 
 -- === What was found ===
@@ -318,11 +340,13 @@ CREATE TABLE counterfoil.report (
 );
 
 CREATE TABLE counterfoil.summary (
-    business_date date        NOT NULL REFERENCES counterfoil.run,
+    lease         text        NOT NULL DEFAULT counterfoil.entered_lease(),
+    business_date date        NOT NULL,
     extension     text        NOT NULL,
     bytes         bytea       NOT NULL,
     changed_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
-    PRIMARY KEY (business_date, extension)
+    PRIMARY KEY (lease, business_date, extension),
+    FOREIGN KEY (lease, business_date) REFERENCES counterfoil.run
 );
 
 -- === What people ask for ===
@@ -330,6 +354,8 @@ CREATE TABLE counterfoil.summary (
 -- Unfenced, and only ever inserted: anybody may ask, the leader answers each once.
 CREATE TABLE counterfoil.run_request (
     id            uuid        NOT NULL PRIMARY KEY,
+    -- Whose leader is asked.
+    lease         text        NOT NULL CHECK (lease ~ '^[A-Za-z0-9._-]{1,64}$'),
     -- A date that people count with: 'infinity' and the like would be a leader's last request.
     business_date date        NOT NULL CHECK (business_date BETWEEN '1970-01-01' AND '9999-12-31'),
     -- Run a closed date again, as a new revision; with the reason.
@@ -338,23 +364,39 @@ CREATE TABLE counterfoil.run_request (
     skip_account  text,
     reason        text        CHECK (reason IS NOT NULL OR NOT (reopen OR skip_account IS NOT NULL)),
     actor         text        NOT NULL,
-    asked_at      timestamptz NOT NULL DEFAULT clock_timestamp()
+    asked_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    UNIQUE (id, lease)
 );
 CREATE TABLE counterfoil.run_answer (
-    request     uuid        NOT NULL PRIMARY KEY REFERENCES counterfoil.run_request,
+    request     uuid        NOT NULL PRIMARY KEY,
+    lease       text        NOT NULL DEFAULT counterfoil.entered_lease(),
     accepted    boolean     NOT NULL,
     message     text        NOT NULL,
     token       bigint      NOT NULL DEFAULT counterfoil.entered_token(),
-    answered_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    answered_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    FOREIGN KEY (request, lease) REFERENCES counterfoil.run_request (id, lease)
 );
--- The planner rests while the newest row says so. Unfenced, and only ever inserted.
+-- The planner of a lease rests while the newest row says so. Unfenced, and only ever inserted.
 CREATE TABLE counterfoil.planner_pause (
     id     bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    lease  text        NOT NULL CHECK (lease ~ '^[A-Za-z0-9._-]{1,64}$'),
     paused boolean     NOT NULL,
     reason text,
     actor  text        NOT NULL,
     at     timestamptz NOT NULL DEFAULT clock_timestamp()
 );
+-- Which lease an account shall belong to: of each account the newest row counts. Unfenced, and only ever inserted.
+CREATE TABLE counterfoil.account_request (
+    id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account    text        NOT NULL REFERENCES counterfoil.account,
+    -- Whose it was when somebody asked.
+    from_lease text        NOT NULL,
+    to_lease   text        NOT NULL CHECK (to_lease ~ '^[A-Za-z0-9._-]{1,64}$'),
+    reason     text        NOT NULL CHECK (reason <> ''),
+    actor      text        NOT NULL,
+    asked_at   timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+CREATE INDEX account_request_newest ON counterfoil.account_request (account, id);
 
 -- === Fence and rights ===
 
@@ -376,7 +418,7 @@ GRANT UPDATE (status, waiting, format, diagnostics, judged_by, judged_at) ON cou
 GRANT DELETE ON counterfoil.source_bytes TO counterfoil_worker;
 GRANT UPDATE ON counterfoil.statement TO counterfoil_worker;
 GRANT UPDATE (status, reason, digest, progress_at, finished_at, origin) ON counterfoil.run TO counterfoil_worker;
-GRANT UPDATE (status, reason, no_movement_assumed, digest, rule_set, standing, matched, open, changed_at)
+GRANT UPDATE (lease, status, reason, no_movement_assumed, digest, rule_set, standing, matched, open, changed_at)
     ON counterfoil.account_day TO counterfoil_worker;
 GRANT UPDATE (failure) ON counterfoil.step_attempt TO counterfoil_worker;
 GRANT UPDATE (status, undone_by) ON counterfoil.match TO counterfoil_worker;
@@ -385,6 +427,7 @@ GRANT UPDATE (bytes, changed_at) ON counterfoil.summary TO counterfoil_worker;
 -- An account-day that another engine had begun is begun again.
 GRANT DELETE ON counterfoil.match, counterfoil.match_leg, counterfoil.residue TO counterfoil_worker;
 
-GRANT SELECT ON counterfoil.run_request, counterfoil.planner_pause TO counterfoil_worker;
-GRANT INSERT (id, business_date, reopen, skip_account, reason, actor) ON counterfoil.run_request TO counterfoil_worker;
-GRANT INSERT (paused, reason, actor) ON counterfoil.planner_pause TO counterfoil_worker;
+GRANT SELECT ON counterfoil.run_request, counterfoil.planner_pause, counterfoil.account_request TO counterfoil_worker;
+GRANT INSERT (id, lease, business_date, reopen, skip_account, reason, actor) ON counterfoil.run_request TO counterfoil_worker;
+GRANT INSERT (lease, paused, reason, actor) ON counterfoil.planner_pause TO counterfoil_worker;
+GRANT INSERT (account, from_lease, to_lease, reason, actor) ON counterfoil.account_request TO counterfoil_worker;

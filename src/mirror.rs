@@ -9,9 +9,10 @@ use sqlx::Connection;
 use sqlx::postgres::PgConnection;
 use tokio_util::sync::CancellationToken;
 
+use crate::account::AccountId;
 use crate::clock::{Boot, Clock};
 use crate::db::connect::{Connector, Purpose};
-use crate::db::{DbError, facts};
+use crate::db::{DbError, accounts, facts};
 use crate::election::LeaseName;
 use crate::schedule::planner::Timetable;
 use crate::telemetry::{ClusterFacts, Telemetry};
@@ -30,8 +31,8 @@ pub struct Mirror {
     pub lease: LeaseName,
     /// When runs are due.
     pub timetable: Timetable,
-    /// How many accounts the settings declare.
-    pub accounts: u64,
+    /// The accounts that the settings declare.
+    pub accounts: Vec<AccountId>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Where they go.
@@ -76,7 +77,10 @@ impl Mirror {
         let open = session.insert(open);
         let at = self.clock.now();
         let before = self.clock.wall();
-        let (mut facts, asked_at) = facts::read(open, &self.lease, self.accounts).await?;
+        let (mut facts, asked_at) = facts::read(open, &self.lease, self.accounts.len() as u64).await?;
+        let declared: Vec<&str> = self.accounts.iter().map(AccountId::as_str).collect();
+        let rows = accounts::of(open, &self.lease, &declared).await?;
+        facts.no_account = accounts::none_is_own(&rows, &declared, &self.lease);
         facts.clock_skew_ms = Some(skew_ms(before, asked_at, self.clock.now().since(at)));
         facts.next_due = self.timetable.next(before).map(|next| next.due.timestamp());
         Ok((facts, at))

@@ -119,7 +119,7 @@ pub async fn run(settings: &Settings) -> Result<(), WorkerError> {
         postgres,
         lease: lease.clone(),
         timetable: settings.schedule.timetable.clone(),
-        accounts: settings.accounts().len() as u64,
+        accounts: settings.accounts().iter().map(|account| account.id.clone()).collect(),
         clock: Arc::clone(&clock),
         telemetry: telemetry.clone(),
     };
@@ -307,6 +307,7 @@ impl StatusSource for Replica {
             inbox_fault: snapshot.inbox_fault,
             waits: snapshot.waits.map(|waits| waits.says),
             obstacle,
+            no_account: self.telemetry.no_account(),
         }
     }
 }

@@ -251,7 +251,9 @@ async fn a_date_is_asked_for_answered_and_waited_for() {
     }
     // Past the command line, by a session of somebody's own: shown as it is, in the one line that it has.
     let forged = "2026-11-27\n2026-11-27T00:00:00.000Z  term  9  eve\u{1b}[2J";
-    requests::set_pause(&mut session(&site.database).await, true, Some(forged), "else").await.expect("inserted");
+    requests::set_pause(&mut session(&site.database).await, &support::lease(), true, Some(forged), "else")
+        .await
+        .expect("inserted");
     let history = text(&counterfoil(&site, &["history"]).await);
     let shown = r"else  2026-11-27\n2026-11-27T00:00:00.000Z  term  9  eve\u{1b}[2J";
     assert!(history.contains(shown) && !history.contains('\u{1b}'), "{history}");

@@ -65,7 +65,7 @@ async fn a_look_measures_the_skew_of_the_clocks() {
         postgres: connector(&site.database, "a"),
         lease: lease(),
         timetable: site.settings.schedule.timetable.clone(),
-        accounts: 3,
+        accounts: site.settings.accounts().iter().map(|account| account.id.clone()).collect(),
         clock,
         telemetry: telemetry.clone(),
     };

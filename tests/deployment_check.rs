@@ -130,17 +130,23 @@ async fn what_the_lease_s_keys_hold_is_read_and_what_no_election_can_follow_from
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_of_another_lease_and_a_lock_held_out_of_reach_are_named() {
+async fn accounts_of_another_lease_and_a_lock_held_out_of_reach_are_named() {
     let (database, redis) = servers().await;
     let mut worker = PgConnection::connect(&database.url()).await.unwrap();
     sqlx::query("SELECT counterfoil.install_term('payroll', 1, 'other:1')").execute(&mut worker).await.unwrap();
+    let claim = "BEGIN; SELECT counterfoil.enter_term('payroll', 1, 'other:1');
+                 INSERT INTO counterfoil.account (id) VALUES ('main'); COMMIT";
+    sqlx::raw_sql(claim).execute(&mut worker).await.unwrap();
     let mut owner = PgConnection::connect(&database.owner_url()).await.unwrap();
     let hold = "BEGIN; SELECT pg_advisory_xact_lock_shared(1128682572, counterfoil.lease_key('reconciliation'))";
     sqlx::raw_sql(hold).execute(&mut owner).await.unwrap();
     let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut owner).await.unwrap();
     let (found, code) = check(&folder(), &database.url(), &redis.url());
     assert_eq!(code, Some(1));
-    for words in ["belongs to lease payroll".to_owned(), format!("session {pid} of role ")] {
+    for words in [
+        "main is not worked on: it belongs to lease payroll, not to reconciliation".to_owned(),
+        format!("session {pid} of role "),
+    ] {
         assert!(problems(&found).iter().any(|says| says.contains(&words)), "{words}: {found}");
     }
 }

@@ -496,17 +496,6 @@ async fn a_lease_that_lives_far_longer_than_its_own_is_waited_for_and_said() {
 }
 
 #[tokio::test]
-async fn a_database_of_another_lease_wins_nobody_a_lease_and_is_told() {
-    let (redis, database) = servers().await;
-    let mut session = PgConnection::connect(&database.url()).await.unwrap();
-    sqlx::query("SELECT counterfoil.install_term('payroll', 1, 'other:1')").execute(&mut session).await.unwrap();
-    let a = Replica::start("a", &redis.url(), &database.url());
-    let told = obstacle(&a, "belongs to lease payroll").await;
-    assert!(told.contains("lease.name"), "{told}");
-    assert_eq!(connect(&redis).await.get(keys().token).await.unwrap(), None, "nothing was asked of Redis");
-}
-
-#[tokio::test]
 async fn a_postgres_that_is_away_keeps_replicas_from_campaigning_and_they_say_why() {
     let (redis, database) = servers().await;
     let proxy = Proxy::to(database.port());

@@ -7,7 +7,7 @@ use counterfoil::election::LeaseName;
 use counterfoil::election::term::Installation;
 use sqlx::Connection;
 use sqlx::postgres::PgConnection;
-use support::{BOUND, database, kept, lead, lease, owner, run, session, state, store, token, words};
+use support::{BOUND, database, kept, lead, lead_of, lease, owner, run, session, state, store, token, words};
 
 const ENTER_1: &str = "SELECT counterfoil.enter_term('reconciliation', 1, 'a:1')";
 const WRITE: &str = "INSERT INTO counterfoil.probe VALUES ('stale')";
@@ -93,23 +93,48 @@ async fn a_statement_takes_the_lock_again_that_a_savepoint_dropped() {
     assert_eq!(blocked, Installation::Blocked);
 }
 
-/// The new version's lease has a counter of its own in Redis: it begins anew, or has come further.
+/// The new version's lease has a counter of its own in Redis, and a term of its own here; the accounts are the old one's.
 #[tokio::test]
-async fn r2_of_the_two_names_of_a_renamed_lease_postgres_admits_the_one_that_was_there() {
+async fn r2_a_renamed_lease_can_write_nothing_that_is_not_its_own() {
     let database = database().await;
-    lead(&database, 1, "a").await;
+    lead(&database, 7, "a").await;
     let renamed = LeaseName::new("renamed").expect("a name");
+    lead_of(&database, &renamed, 1, "b").await;
+    let enter = "SELECT counterfoil.enter_term('renamed', 1, 'b:1')";
+    let own = "INSERT INTO counterfoil.checkpoint (account, step, key, owner) VALUES ('', 'ingest', 'x', 'b:1')";
+    let foreign = own.replace("('',", "('acme',");
     let mut new = session(&database).await;
-    for number in [1, 2] {
-        let refused = store(&database).install(&renamed, token(number), &owner("b"), BOUND).await.expect("an answer");
-        assert!(matches!(&refused, Installation::Impossible(why) if why.contains("reconciliation")), "{refused:?}");
-        run(&mut new, "BEGIN").await.expect("begun");
-        let enter = format!("SELECT counterfoil.enter_term('renamed', {number}, 'b:1')");
-        assert_eq!(state(run(&mut new, &enter).await), "TF001");
+    for write in [
+        foreign.as_str(),
+        "SELECT counterfoil.enter_account('acme')",
+        "UPDATE counterfoil.account SET lease = 'renamed'",
+        "UPDATE counterfoil.account SET moving_to = 'renamed'",
+        "INSERT INTO counterfoil.run (lease, business_date, origin, status, due, deadline)
+         VALUES ('reconciliation', '2026-11-27', 'planned', 'due', now(), now())",
+    ] {
+        run(&mut new, &format!("BEGIN; {enter}")).await.expect("it leads what is its own");
+        let [code, message, _, hint] = words(run(&mut new, write).await);
+        assert_eq!(code, "TF007", "{write}: {message}");
+        assert!(!hint.is_empty(), "{message}");
         run(&mut new, "ROLLBACK").await.expect("rolled back");
     }
-    run(&mut session(&database).await, &format!("BEGIN; {ENTER_1}; {WRITE}; COMMIT")).await.expect("it leads still");
-    assert_eq!(kept(&database).await, ["stale"]);
+    run(&mut new, &format!("BEGIN; {enter}; {own}; COMMIT")).await.expect("what is no account's is its own");
+    let old = format!("BEGIN; {}; {foreign}; COMMIT", ENTER_1.replace(", 1,", ", 7,"));
+    run(&mut session(&database).await, &old).await.expect("the old one writes on");
+}
+
+/// A setting that names the account, put there by hand or left by a savepoint, is compared again at each statement.
+#[tokio::test]
+async fn the_account_that_a_transaction_names_is_believed_no_more_than_its_term() {
+    let database = database().await;
+    lead(&database, 1, "a").await;
+    let other = LeaseName::new("treasury").expect("a name");
+    lead_of(&database, &other, 1, "b").await;
+    let mut writer = session(&database).await;
+    let step = "INSERT INTO counterfoil.checkpoint (account, step, key, owner) VALUES ('acme', 'match', 'x', 'b:1')";
+    let put = "BEGIN; SELECT counterfoil.enter_term('treasury', 1, 'b:1'); SELECT set_config('counterfoil.account', 'acme', true)";
+    run(&mut writer, put).await.expect("put");
+    assert_eq!(state(run(&mut writer, step).await), "TF007");
 }
 
 #[tokio::test]
@@ -242,8 +267,12 @@ async fn the_worker_can_neither_disable_nor_alter_the_fence_nor_write_the_term()
 }
 
 /// The closed list: tables that the worker writes and that carry no fence, with the verbs it may use.
-const UNFENCED: [(&str, &str); 3] =
-    [("leadership_event", "INSERT"), ("planner_pause", "INSERT"), ("run_request", "INSERT")];
+const UNFENCED: [(&str, &str); 4] = [
+    ("account_request", "INSERT"),
+    ("leadership_event", "INSERT"),
+    ("planner_pause", "INSERT"),
+    ("run_request", "INSERT"),
+];
 
 #[tokio::test]
 async fn whatever_the_worker_can_write_carries_the_fence_or_is_on_the_closed_list() {
@@ -273,6 +302,30 @@ async fn whatever_the_worker_can_write_carries_the_fence_or_is_on_the_closed_lis
             "the worker may {verb} {table}, which is behind no fence: call counterfoil.fence_table in its migration"
         );
     }
+}
+
+/// Rows of an account, and rows of a lease: whose they are is asked wherever there are such.
+#[tokio::test]
+async fn every_fenced_table_with_an_account_or_a_lease_asks_whose_its_rows_are() {
+    let database = database().await;
+    let mut owner = PgConnection::connect(&database.owner_url()).await.expect("the owner logs in");
+    // After, for each row: 1; insert 4, delete 8, update 16.
+    let open: Vec<String> = sqlx::query_scalar(
+        "SELECT format('%s lacks %s', c.relname, w.tgname)
+         FROM pg_class c JOIN pg_trigger f ON f.tgrelid = c.oid AND f.tgfoid = 'counterfoil.check_fence'::regproc
+         JOIN pg_attribute a ON a.attrelid = c.oid AND NOT a.attisdropped
+         JOIN (VALUES ('account', 'own_account_in', 1 + 4 + 16), ('account', 'own_account_out', 1 + 8 + 16),
+                      ('lease', 'own_lease_in', 1 + 4), ('lease', 'own_lease_out', 1 + 8 + 16)) w (attname, tgname, tgtype)
+           ON w.attname = a.attname
+         WHERE c.relname <> 'account' AND NOT EXISTS (
+             SELECT FROM pg_trigger t WHERE t.tgrelid = c.oid AND t.tgname = w.tgname AND t.tgtype = w.tgtype
+               AND t.tgenabled = 'O' AND t.tgqual IS NOT NULL
+               AND t.tgfoid IN ('counterfoil.check_account'::regproc, 'counterfoil.refuse_row'::regproc))",
+    )
+    .fetch_all(&mut owner)
+    .await
+    .expect("the catalogue");
+    assert_eq!(open, [""; 0]);
 }
 
 #[tokio::test]
@@ -309,7 +362,7 @@ async fn a_partition_cannot_carry_the_fence_and_its_parent_does() {
     let mut worker = session(&database).await;
     assert_eq!(state(run(&mut worker, "INSERT INTO counterfoil.parted VALUES ('x')").await), "TF002");
     assert_eq!(state(run(&mut worker, "INSERT INTO counterfoil.parted_0 VALUES ('x')").await), "42501");
-    let fenced = format!("BEGIN; {ENTER_1}; INSERT INTO counterfoil.parted VALUES ('x'); COMMIT");
+    let fenced = format!("BEGIN; {ENTER_1}; INSERT INTO counterfoil.parted VALUES ('acme'); COMMIT");
     run(&mut worker, &fenced).await.expect("the leader writes through the parent");
 }
 
@@ -333,7 +386,8 @@ async fn a_request_for_a_date_that_nobody_can_count_with_is_refused_at_the_table
     let mut session = session(&database).await;
     for date in ["infinity", "5874897-12-31", "0044-03-15 BC"] {
         let ask = format!(
-            "INSERT INTO counterfoil.run_request (id, business_date, actor) VALUES (gen_random_uuid(), '{date}', 'x')"
+            "INSERT INTO counterfoil.run_request (id, lease, business_date, actor) \
+             VALUES (gen_random_uuid(), 'reconciliation', '{date}', 'x')"
         );
         assert_eq!(state(run(&mut session, &ask).await), "23514", "{date}");
     }

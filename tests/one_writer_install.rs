@@ -90,13 +90,17 @@ async fn a_token_out_of_range_or_leaping_is_refused_with_a_sentence_that_says_wh
 }
 
 #[tokio::test]
-async fn a_database_belongs_to_one_lease() {
+async fn several_leases_share_a_database_and_neither_install_waits_for_the_other() {
     let database = database().await;
-    lead(&database, 1, "a").await;
+    let mut writer = session(&database).await;
+    lead(&database, 5, "a").await;
+    run(&mut writer, "BEGIN; SELECT counterfoil.enter_term('reconciliation', 5, 'a:1')").await.expect("in flight");
     let other = LeaseName::new("treasury").expect("a name");
-    let refused = store(&database).install(&other, token(2), &owner("b"), BOUND).await.expect("an answer");
-    let Installation::Impossible(sentence) = refused else { unreachable!("{refused:?}") };
-    assert!(sentence.contains("\"reconciliation\"") && sentence.contains("lease.name"), "{sentence}");
+    let installed = store(&database).install(&other, token(1), &owner("b"), BOUND).await.expect("an answer");
+    assert!(matches!(installed, Installation::Installed(_)), "{installed:?}");
+    let standing = store(&database).installed(&lease()).await.expect("an answer").expect("a term");
+    assert_eq!((standing.token, standing.owner), (token(5), owner("a")));
+    run(&mut writer, "COMMIT").await.expect("nobody ended it");
 }
 
 #[tokio::test]

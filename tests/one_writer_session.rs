@@ -42,7 +42,7 @@ async fn a_step_and_its_checkpoint_are_one_commit() {
     let mut fence = fence(&database, &term);
     let done = fence.write(&step("one"), async |transaction| say(transaction, "one").await.map(|()| 42)).await;
     assert_eq!(done.expect("written"), Outcome::Committed(42));
-    let found = step("one").key.find(&mut session(&database).await).await.expect("an answer").expect("a row");
+    let found = step("one").key.find(&mut session(&database).await, &lease()).await.expect("an answer").expect("a row");
     assert_eq!((found.token, found.owner), (token(1), owner("a")));
     let refused = fence
         .write(&step("two"), async |transaction| {
@@ -51,7 +51,7 @@ async fn a_step_and_its_checkpoint_are_one_commit() {
         })
         .await;
     assert!(matches!(refused, Err(WriteError::Step(_))), "{refused:?}");
-    assert_eq!(step("two").key.find(&mut session(&database).await).await.expect("an answer"), None);
+    assert_eq!(step("two").key.find(&mut session(&database).await, &lease()).await.expect("an answer"), None);
     assert_eq!(kept(&database).await, ["one"]);
 }
 

@@ -26,6 +26,7 @@ async fn runs(site: &Site) -> Vec<(String, String)> {
 async fn ask(site: &Site, date: &str, skip_account: Option<&str>) -> uuid::Uuid {
     let request = RunRequest {
         id: uuid::Uuid::new_v4(),
+        lease: support::lease(),
         business_date: date.parse().expect("a date"),
         reopen: false,
         skip_account: skip_account.map(str::to_owned),
@@ -188,7 +189,9 @@ async fn an_account_whose_statement_is_quarantined_waits_and_says_so_and_a_bad_b
     assert_eq!(site.states().await[0].3.as_deref(), Some(waits));
     let (_, missing) = &site.in_memory().waiting[0];
     assert_eq!(missing[0].to_string(), waits);
-    let files = counterfoil::db::files::not_taken(&mut session(&site.database).await, 10).await.expect("files");
+    let files = counterfoil::db::files::not_taken(&mut session(&site.database).await, &support::lease(), 10)
+        .await
+        .expect("files");
     let book = files.iter().find(|file| file.name == "book/comma.csv").expect("the book file");
     assert!(book.why.as_deref().is_some_and(|why| why.starts_with("line 3: amount: \"1,5\"")), "{book:?}");
 }
@@ -254,11 +257,15 @@ async fn a_date_that_was_asked_for_is_run_ahead_of_the_schedule_and_each_request
 async fn a_paused_planner_rests_and_an_account_can_be_skipped_with_a_reason() {
     let site = Site::of_the_example().await;
     std::fs::remove_file(site.path(EUROPE)).expect("removed");
-    requests::set_pause(&mut session(&site.database).await, true, Some("audit"), "somebody").await.expect("paused");
+    requests::set_pause(&mut session(&site.database).await, &support::lease(), true, Some("audit"), "somebody")
+        .await
+        .expect("paused");
     let mut runner = site.lead(1, "a").await;
     assert!(site.day(&mut runner).await.paused);
     assert!(runs(&site).await.is_empty());
-    requests::set_pause(&mut session(&site.database).await, false, None, "somebody").await.expect("resumed");
+    requests::set_pause(&mut session(&site.database).await, &support::lease(), false, None, "somebody")
+        .await
+        .expect("resumed");
     runner.pass().await.expect("a pass");
     let skip = ask(&site, DATE, Some("europe")).await;
     let pass = runner.pass().await.expect("a pass");

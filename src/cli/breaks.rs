@@ -92,11 +92,11 @@ impl Breaks {
                 known::account(session, settings, account).await?;
             }
             if let Some(date) = self.date {
-                known::closed(session, self.account.as_deref(), date).await?;
+                known::closed(session, settings, self.account.as_deref(), date).await?;
             }
-            let mut rows = outcome::open(session, self.account.as_deref(), self.date).await?;
+            let mut rows = outcome::open(session, &settings.lease.name, self.account.as_deref(), self.date).await?;
             rows.retain(|row| class.as_ref().is_none_or(|class| row.class == *class));
-            let closed = days::closed_dates(session, self.account.as_deref(), 1).await?;
+            let closed = days::closed_dates(session, &settings.lease.name, self.account.as_deref(), 1).await?;
             Ok((with_lines(session, settings, rows).await?, !closed.is_empty()))
         })?;
         if self.json {

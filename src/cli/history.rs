@@ -19,7 +19,7 @@ pub(super) struct History {
     /// Settings file [default: counterfoil.toml, if it is there]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Terms alone, without candidacies that failed, evictions, and requests to resign, pause, resume and run
+    /// Terms alone, without candidacies that failed, evictions, and requests to resign, pause, resume, run and move accounts
     #[arg(long)]
     terms: bool,
     /// How many of the newest entries
@@ -36,7 +36,7 @@ impl History {
         let (events, zone) = session::ask(self.config.as_deref(), Purpose::Read, async |settings, session| {
             let mut events = leadership::history(session, &settings.lease.name, self.terms, self.limit).await?;
             if !self.terms {
-                events.extend(requests::history(session, self.limit).await?);
+                events.extend(requests::history(session, &settings.lease.name, self.limit).await?);
                 // Stable: what happened at one instant keeps the order in which it was written.
                 events.sort_by_key(|event| event.started_at);
                 events.drain(..events.len().saturating_sub(usize::try_from(self.limit)?));

@@ -14,7 +14,7 @@ const TOLD: usize = 6;
 
 /// An error unless the account is in the settings, or had a day. It names those that are, the most alike first.
 pub(super) async fn account(session: &mut PgConnection, settings: &Settings, wanted: &str) -> anyhow::Result<()> {
-    let mut known: BTreeSet<String> = days::accounts(session).await?.into_iter().collect();
+    let mut known: BTreeSet<String> = days::accounts(session, &settings.lease.name).await?.into_iter().collect();
     known.extend(settings.accounts().iter().map(|account| account.id.to_string()));
     if known.contains(wanted) {
         return Ok(());
@@ -23,13 +23,19 @@ pub(super) async fn account(session: &mut PgConnection, settings: &Settings, wan
 }
 
 /// An error unless the account, or any account, was closed on that date. It names the dates that were, newest first.
-pub(super) async fn closed(session: &mut PgConnection, account: Option<&str>, date: NaiveDate) -> anyhow::Result<()> {
-    if days::is_closed(&mut *session, account, date).await? {
+pub(super) async fn closed(
+    session: &mut PgConnection,
+    settings: &Settings,
+    account: Option<&str>,
+    date: NaiveDate,
+) -> anyhow::Result<()> {
+    let lease = &settings.lease.name;
+    if days::is_closed(&mut *session, lease, account, date).await? {
         return Ok(());
     }
     let who = account.unwrap_or("no account");
     let was = if account.is_some() { "was not closed" } else { "was closed" };
-    let dates = days::closed_dates(session, account, i64::try_from(TOLD)?).await?;
+    let dates = days::closed_dates(session, lease, account, i64::try_from(TOLD)?).await?;
     let dates = if dates.is_empty() { "none yet".to_owned() } else { list(&dates) };
     Err(anyhow!("{who} {was} on {date}: counterfoil runs --date {date} says why. Closed dates, newest first: {dates}"))
 }

@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand. Reads go to stdout, errors to stderr with what to do next.
 
+mod accounts;
 mod breaks;
 mod check;
 mod date;
@@ -41,6 +42,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Accounts(accounts::Accounts),
     Breaks(breaks::Breaks),
     Check(check::Check),
     Demo(demo::Demo),
@@ -94,6 +96,7 @@ impl Cli {
 
     fn command(self) -> anyhow::Result<Exit> {
         match self.command {
+            Command::Accounts(command) => command.run(),
             Command::Breaks(command) => command.run(),
             Command::Check(command) => command.run(),
             Command::Demo(command) => command.run(),

@@ -57,10 +57,11 @@ impl Resume {
 
 impl Word {
     fn say(&self, paused: bool) -> anyhow::Result<Exit> {
-        let changed = session::ask(self.config.as_deref(), Purpose::Ask, async |_, session| {
-            let was = requests::pause(session).await?.is_some_and(|pause| pause.paused);
+        let changed = session::ask(self.config.as_deref(), Purpose::Ask, async |settings, session| {
+            let lease = &settings.lease.name;
+            let was = requests::pause(session, lease).await?.is_some_and(|pause| pause.paused);
             if was != paused {
-                requests::set_pause(session, paused, self.reason.as_deref(), &self.actor).await?;
+                requests::set_pause(session, lease, paused, self.reason.as_deref(), &self.actor).await?;
             }
             Ok(was != paused)
         })?;

@@ -49,14 +49,14 @@ impl Report {
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
         let extension = if self.json || self.format == Face::Json { "json" } else { "txt" };
         let (bytes, failed, newer) = session::ask(self.config.as_deref(), Purpose::Read, async |settings, session| {
-            let account = self.account.as_deref();
+            let (account, lease) = (self.account.as_deref(), &settings.lease.name);
             if let Some(account) = account {
                 known::account(session, settings, account).await?;
             }
-            let newest = runs::newest(session, 1).await?.first().map(|run| run.business_date);
+            let newest = runs::newest(session, lease, 1).await?.first().map(|run| run.business_date);
             let date = match self.date {
                 Some(date) => date,
-                None => match reports::newest(session, account).await? {
+                None => match reports::newest(session, lease, account).await? {
                     Some(date) => date,
                     None => bail!(
                         "{} has no report yet: counterfoil runs says what is waited for",
@@ -66,14 +66,14 @@ impl Report {
             };
             let found = match account {
                 Some(account) => reports::find(session, account, date, self.revision, extension).await?,
-                None => reports::summary(session, date, extension).await?,
+                None => reports::summary(session, lease, date, extension).await?,
             };
             let Some(bytes) = found else {
-                known::closed(session, account, date).await?;
+                known::closed(session, settings, account, date).await?;
                 let which = self.revision.map_or_else(String::new, |revision| format!(" of revision {revision}"));
                 bail!("{date} has no report{which}: counterfoil runs --date {date} says why");
             };
-            let states = days::states(session, date).await?;
+            let states = days::states(session, lease, date).await?;
             let of = states.iter().filter(|state| account.is_none_or(|account| state.account == account));
             let failed: Vec<String> =
                 of.filter(|state| !state.failed_proofs.is_empty()).map(|state| state.account.clone()).collect();

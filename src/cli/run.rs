@@ -73,6 +73,7 @@ impl Run {
         session::ask(self.config.as_deref(), Purpose::Ask, async |settings, session| {
             let request = RunRequest {
                 id: Uuid::new_v4(),
+                lease: settings.lease.name.clone(),
                 business_date: self.date,
                 reopen: self.reopen,
                 skip_account: self.account.clone(),
@@ -84,7 +85,7 @@ impl Run {
             let limit = if self.wait { self.timeout } else { ANSWER };
             let answer = self.answer(session, &settings.lease.name, request.id, limit).await?;
             if self.wait {
-                self.wait_for(session, &answer, settings.schedule.timetable.zone()).await
+                self.wait_for(session, &settings.lease.name, &answer, settings.schedule.timetable.zone()).await
             } else {
                 self.say(&answer)
             }
@@ -129,15 +130,21 @@ impl Run {
         Ok(Exit::Done)
     }
 
-    async fn wait_for(&self, session: &mut PgConnection, answer: &RunAnswer, zone: Tz) -> anyhow::Result<Exit> {
+    async fn wait_for(
+        &self,
+        session: &mut PgConnection,
+        lease: &LeaseName,
+        answer: &RunAnswer,
+        zone: Tz,
+    ) -> anyhow::Result<Exit> {
         let until = SystemClock.now() + self.timeout;
         if !self.json {
             out::say(&answer.message);
         }
         let mut last: Option<(String, Boot)> = None;
         loop {
-            let found = runs::find(session, self.date).await?;
-            let states = days::states(session, self.date).await?;
+            let found = runs::find(session, lease, self.date).await?;
+            let states = days::states(session, lease, self.date).await?;
             let status = found.as_ref().map_or("due", |run| run.status.as_str()).to_owned();
             let picture = format!("{status} {states:?}");
             let now = SystemClock.now();

@@ -7,7 +7,7 @@ use chrono_tz::Tz;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Exit, date, moment, out, session};
+use super::{Exit, accounts, date, moment, out, session};
 use crate::db::connect::Purpose;
 use crate::db::days::{self, DayState};
 use crate::db::runs::{self, RunRow};
@@ -67,22 +67,24 @@ const FILES: i64 = 20;
 impl Runs {
     /// Runs it.
     pub(super) fn run(&self) -> anyhow::Result<Exit> {
-        let (found, not_taken, left, zone) =
+        let (found, not_taken, left, zone, elsewhere) =
             session::ask(self.config.as_deref(), Purpose::Read, async |settings, session| {
+                let lease = &settings.lease.name;
                 let rows = match self.date {
-                    Some(date) => runs::find(session, date).await?.into_iter().collect(),
-                    None => runs::newest(session, self.limit).await?,
+                    Some(date) => runs::find(session, lease, date).await?.into_iter().collect(),
+                    None => runs::newest(session, lease, self.limit).await?,
                 };
                 let mut found = Vec::with_capacity(rows.len());
                 for row in rows {
-                    let states = days::states(session, row.business_date).await?;
+                    let states = days::states(session, lease, row.business_date).await?;
                     found.push((row, states));
                 }
                 Ok((
                     found,
-                    files::not_taken(session, FILES).await?,
-                    left_rows::all(session).await?,
+                    files::not_taken(session, lease, FILES).await?,
+                    left_rows::all(session, lease).await?,
                     settings.schedule.timetable.zone(),
+                    accounts::elsewhere(session, settings).await?,
                 ))
             })?;
         if self.json {
@@ -98,6 +100,9 @@ impl Runs {
             }
         }
         if !self.json {
+            for (account, why) in &elsewhere {
+                out::line(format!("{account} is not worked on: {why}"))?;
+            }
             out::lines(&left::lines(&left))?;
         }
         if !self.json && !not_taken.is_empty() {

@@ -235,15 +235,15 @@ impl Standing {
                     worst_takeover: derived.worst_takeover.as_secs_f64(),
                     graceful_takeover: derived.graceful_takeover.as_secs_f64(),
                 },
-                paused: requests::pause(session).await?.is_some_and(|pause| pause.paused),
+                paused: requests::pause(session, lease).await?.is_some_and(|pause| pause.paused),
                 next: settings.schedule.timetable.next(SystemClock.wall()).map(|next| Next {
                     business_date: next.business_date,
                     due: next.due,
                     deadline: next.deadline,
                 }),
                 zone: settings.schedule.timetable.zone(),
-                runs: runs::unfinished(session).await?.into_iter().map(Run::of).collect(),
-                files_left: left_rows::all(session).await?,
+                runs: runs::unfinished(session, lease).await?.into_iter().map(Run::of).collect(),
+                files_left: left_rows::all(session, lease).await?,
             })
         })
     }

@@ -4,6 +4,7 @@ use sqlx::postgres::PgConnection;
 
 use super::DbError;
 use super::checkpoint::Key;
+use crate::election::LeaseName;
 
 /// What is known of earlier attempts at a step.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -14,14 +15,15 @@ pub struct Attempts {
     pub failure: Option<String>,
 }
 
-/// The attempts at a step so far.
-pub async fn of(session: &mut PgConnection, key: &Key) -> Result<Attempts, DbError> {
+/// The attempts at a step so far: of an account's in whichever book, of a file's in this one.
+pub async fn of(session: &mut PgConnection, lease: &LeaseName, key: &Key) -> Result<Attempts, DbError> {
     let last = sqlx::query!(
         "SELECT attempt, failure FROM counterfoil.step_attempt WHERE account = $1 AND step = $2 AND key = $3
-         ORDER BY attempt DESC LIMIT 1",
+         AND (account <> '' OR lease = $4) ORDER BY attempt DESC LIMIT 1",
         &key.account,
         key.step,
-        &key.key
+        &key.key,
+        lease.as_str()
     )
     .fetch_optional(session)
     .await?;
@@ -36,7 +38,8 @@ pub async fn begin(session: &mut PgConnection, key: &Key) -> Result<u32, DbError
     let attempt = sqlx::query_scalar!(
         "INSERT INTO counterfoil.step_attempt (account, step, key, attempt)
          SELECT $1, $2, $3, coalesce(max(attempt), 0) + 1 FROM counterfoil.step_attempt
-         WHERE account = $1 AND step = $2 AND key = $3 RETURNING attempt",
+         WHERE account = $1 AND step = $2 AND key = $3 AND (account <> '' OR lease = counterfoil.entered_lease())
+         RETURNING attempt",
         &key.account,
         key.step,
         &key.key
@@ -50,7 +53,7 @@ pub async fn begin(session: &mut PgConnection, key: &Key) -> Result<u32, DbError
 pub async fn failed(session: &mut PgConnection, key: &Key, attempt: u32, failure: &str) -> Result<(), DbError> {
     sqlx::query!(
         "UPDATE counterfoil.step_attempt SET failure = $5
-         WHERE account = $1 AND step = $2 AND key = $3 AND attempt = $4",
+         WHERE account = $1 AND step = $2 AND key = $3 AND attempt = $4 AND lease = counterfoil.entered_lease()",
         &key.account,
         key.step,
         &key.key,

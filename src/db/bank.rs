@@ -65,6 +65,8 @@ pub enum Outcome<'a> {
 /// A statement that waits, by file and place in it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HeldStatement {
+    /// The book that read its file: another one's, where the account has moved since.
+    pub lease: String,
     /// The file.
     pub sha256: Vec<u8>,
     /// Its name.
@@ -177,7 +179,8 @@ pub async fn last_seq(session: &mut PgConnection, account: &AccountId) -> Result
 pub async fn held(session: &mut PgConnection, account: &AccountId) -> Result<Vec<HeldStatement>, DbError> {
     let held = sqlx::query_as!(
         HeldStatement,
-        "SELECT s.sha256, f.name, s.ordinal FROM counterfoil.statement s JOIN counterfoil.source_file f USING (sha256)
+        "SELECT s.lease, s.sha256, f.name, s.ordinal
+         FROM counterfoil.statement s JOIN counterfoil.source_file f USING (lease, sha256)
          WHERE s.account = $1 AND s.status = 'held' ORDER BY f.name, s.sha256, s.ordinal",
         account.as_str()
     )
@@ -437,8 +440,9 @@ pub async fn taken(session: &mut PgConnection, account: &AccountId, window: &Win
                   l.refs AS "refs!: Refs", l.counterparty AS "counterparty: Json<Counterparty>",
                   l.description AS "description!", l.code, l.reversal AS "reversal!", f.name AS file, s.bank_id,
                   l.ordinal AS "ordinal!"
-           FROM line l JOIN counterfoil.source_file f USING (sha256)
+           FROM line l
            JOIN counterfoil.statement s ON s.account = l.account AND s.sha256 = l.sha256 AND s.ordinal = l.statement
+           JOIN counterfoil.source_file f ON f.lease = s.lease AND f.sha256 = s.sha256
            WHERE l.ledger_day > $6 AND NOT l.before_opening"#,
         account.as_str(),
         window.seq,
@@ -469,8 +473,9 @@ pub async fn by_id(
         r#"SELECT l.id, l.booking_date, l.ledger_day, l.minor, l.refs AS "refs: Refs",
                   l.counterparty AS "counterparty: Json<Counterparty>", l.description, l.code, l.reversal,
                   f.name AS file, s.bank_id, l.ordinal
-           FROM counterfoil.bank_line l JOIN counterfoil.source_file f USING (sha256)
+           FROM counterfoil.bank_line l
            JOIN counterfoil.statement s ON s.account = l.account AND s.sha256 = l.sha256 AND s.ordinal = l.statement
+           JOIN counterfoil.source_file f ON f.lease = s.lease AND f.sha256 = s.sha256
            WHERE l.account = $1 AND l.id = ANY($2)"#,
         account.as_str(),
         &ids as &[&str]

@@ -12,6 +12,7 @@ use crate::account::AccountId;
 use crate::account::book_ledger::{BookLedger, ContentHash};
 use crate::account::readiness::BooksSeen;
 use crate::book::{BookLine, LedgerBalance};
+use crate::election::LeaseName;
 use crate::matching::{OpenLine, Origin};
 use crate::statement::Counterparty;
 
@@ -83,8 +84,14 @@ impl Before {
     }
 }
 
-/// The accounts to whose books a content was brought before, and what its place said to them last.
-pub async fn before(session: &mut PgConnection, sha256: &[u8; 32], place: &str) -> Result<Vec<Before>, DbError> {
+/// The accounts to whose books a content was brought before, in whichever book, and what its place, which is this book's,
+/// said to them last.
+pub async fn before(
+    session: &mut PgConnection,
+    lease: &LeaseName,
+    sha256: &[u8; 32],
+    place: &str,
+) -> Result<Vec<Before>, DbError> {
     let before = sqlx::query_as!(
         Before,
         r#"SELECT c.account,
@@ -92,10 +99,12 @@ pub async fn before(session: &mut PgConnection, sha256: &[u8; 32], place: &str) 
                   c.seq AS "content!", p.seq AS "place?", coalesce(p.sha256 = $1, false) AS "same!"
            FROM (SELECT account, max(seq) AS seq FROM counterfoil.book_batch WHERE sha256 = $1 GROUP BY account) c
            LEFT JOIN LATERAL (SELECT seq, sha256 FROM counterfoil.book_batch b
-                              WHERE b.account = c.account AND b.place = $2 ORDER BY seq DESC LIMIT 1) p ON true
+                              WHERE b.account = c.account AND b.lease = $3 AND b.place = $2
+                              ORDER BY seq DESC LIMIT 1) p ON true
            ORDER BY c.account"#,
         sha256.as_slice(),
-        place
+        place,
+        lease.as_str()
     )
     .fetch_all(session)
     .await?;
@@ -299,7 +308,9 @@ pub async fn taken(session: &mut PgConnection, account: &AccountId, window: &Win
                          WHERE account = $1 AND seq > $5 AND seq <= $2 AND date <= $4 AND date <= $3)
            SELECT l.id AS "id!", l.date AS "date!", l.minor AS "minor!", l.refs AS "refs!: Refs", l.counterparty,
                   l.description AS "description!", l.batch, l.reverses, f.name AS file, l.ordinal AS "ordinal!"
-           FROM line l JOIN counterfoil.source_file f USING (sha256)
+           FROM line l
+           JOIN counterfoil.book_batch k ON k.account = l.account AND k.seq = l.seq
+           JOIN counterfoil.source_file f ON f.lease = k.lease AND f.sha256 = k.sha256
            WHERE l.date > $6 AND NOT EXISTS (
                SELECT FROM counterfoil.book_line newer
                WHERE newer.account = $1 AND newer.id = l.id AND newer.revision > l.revision AND newer.seq <= $2)"#,
@@ -335,7 +346,8 @@ pub async fn withdrawn(
                  WHERE account = $1 AND revision > 0 AND seq > $3 AND seq <= $2) changed
            CROSS JOIN LATERAL (SELECT * FROM counterfoil.book_line o
                  WHERE o.account = $1 AND o.id = changed.id AND o.seq <= $3 ORDER BY o.revision DESC LIMIT 1) l
-           JOIN counterfoil.source_file f USING (sha256)
+           JOIN counterfoil.book_batch k ON k.account = l.account AND k.seq = l.seq
+           JOIN counterfoil.source_file f ON f.lease = k.lease AND f.sha256 = k.sha256
            WHERE l.date <= $4 AND l.date > $5"#,
         account.as_str(),
         window.seq,
@@ -362,7 +374,9 @@ pub async fn by_id(
         r#"SELECT DISTINCT ON (l.id) l.id, l.date, l.minor, l.refs AS "refs: Refs", l.counterparty, l.description,
                   l.batch, l.reverses,
                   f.name AS file, l.ordinal
-           FROM counterfoil.book_line l JOIN counterfoil.source_file f USING (sha256)
+           FROM counterfoil.book_line l
+           JOIN counterfoil.book_batch k ON k.account = l.account AND k.seq = l.seq
+           JOIN counterfoil.source_file f ON f.lease = k.lease AND f.sha256 = k.sha256
            WHERE l.account = $1 AND l.id = ANY($2) AND l.seq <= $3 ORDER BY l.id, l.revision DESC"#,
         account.as_str(),
         &ids as &[&str],

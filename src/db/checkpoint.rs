@@ -3,7 +3,7 @@
 use sqlx::postgres::PgConnection;
 
 use super::fence::FencedTransaction;
-use crate::election::{FencingToken, Owner};
+use crate::election::{FencingToken, LeaseName, Owner};
 
 /// One step's place in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,14 +44,15 @@ impl Key {
         Self { account: account.into(), step, key: key.into() }
     }
 
-    /// Whether the step is done, and by whom.
-    pub async fn find(&self, session: &mut PgConnection) -> Result<Option<Done>, sqlx::Error> {
+    /// Whether the step is done, and by whom: an account's in whichever book, a file's in this one.
+    pub async fn find(&self, session: &mut PgConnection, lease: &LeaseName) -> Result<Option<Done>, sqlx::Error> {
         let row = sqlx::query!(
             r#"SELECT token, owner, transaction::text AS "transaction!" FROM counterfoil.checkpoint
-               WHERE account = $1 AND step = $2 AND key = $3"#,
+               WHERE account = $1 AND step = $2 AND key = $3 AND (account <> '' OR lease = $4)"#,
             self.account,
             self.step,
-            self.key
+            self.key,
+            lease.as_str()
         )
         .fetch_optional(session)
         .await?;
@@ -88,7 +89,8 @@ impl Checkpoint {
                    SELECT FROM unnest($5::text[], $6::text[], $7::text[]) AS needed (account, step, key)
                    WHERE NOT EXISTS (
                        SELECT FROM counterfoil.checkpoint done
-                       WHERE done.account = needed.account AND done.step = needed.step AND done.key = needed.key))"#,
+                       WHERE done.account = needed.account AND done.step = needed.step AND done.key = needed.key
+                         AND (done.account <> '' OR done.lease = counterfoil.entered_lease())))"#,
             self.key.account,
             self.key.step,
             self.key.key,

@@ -10,6 +10,7 @@ use super::matches::word;
 use super::stored::StoredStanding;
 use super::{DayKey, DbError};
 use crate::account::AccountId;
+use crate::election::LeaseName;
 use crate::matching::RuleSet;
 use crate::money::Currency;
 use crate::report::AccountOutcome;
@@ -101,9 +102,13 @@ macro_rules! states {
     };
 }
 
-/// How the accounts of a date stand: of each its newest revision, by account.
-pub async fn states(session: &mut PgConnection, date: NaiveDate) -> Result<Vec<DayState>, DbError> {
-    let states = states!("WHERE business_date = $1 ORDER BY business_date, account, revision DESC", date);
+/// How the accounts of a book's date stand: of each its newest revision, by account.
+pub async fn states(session: &mut PgConnection, lease: &LeaseName, date: NaiveDate) -> Result<Vec<DayState>, DbError> {
+    let states = states!(
+        "WHERE lease = $1 AND business_date = $2 ORDER BY business_date, account, revision DESC",
+        lease.as_str(),
+        date
+    );
     Ok(states.fetch_all(session).await?)
 }
 
@@ -114,41 +119,71 @@ pub async fn states_of(session: &mut PgConnection, account: &str, limit: i64) ->
     Ok(states.fetch_all(session).await?)
 }
 
-/// The dates on which an account was closed, or any account, newest first, at most `limit`.
+/// Accounts whose day of that date was closed or skipped in another book: they moved here since.
+pub async fn done_elsewhere(
+    session: &mut PgConnection,
+    lease: &LeaseName,
+    date: NaiveDate,
+) -> Result<Vec<String>, DbError> {
+    let accounts = sqlx::query_scalar!(
+        "SELECT d.account FROM counterfoil.account_day d JOIN counterfoil.account a ON a.id = d.account
+         WHERE a.lease = $1 AND d.lease <> $1 AND d.business_date = $2 AND d.status IN ('closed', 'skipped')",
+        lease.as_str(),
+        date
+    )
+    .fetch_all(session)
+    .await?;
+    Ok(accounts)
+}
+
+/// The dates on which an account was closed, in whichever book, or any account of this one; newest first, at most `limit`.
 pub async fn closed_dates(
     session: &mut PgConnection,
+    lease: &LeaseName,
     account: Option<&str>,
     limit: i64,
 ) -> Result<Vec<NaiveDate>, DbError> {
     let dates = sqlx::query_scalar!(
         "SELECT DISTINCT business_date FROM counterfoil.account_day
-         WHERE status = 'closed' AND ($1::text IS NULL OR account = $1) ORDER BY business_date DESC LIMIT $2",
+         WHERE status = 'closed' AND CASE WHEN $1::text IS NULL THEN lease = $3 ELSE account = $1 END
+         ORDER BY business_date DESC LIMIT $2",
         account,
-        limit
+        limit,
+        lease.as_str()
     )
     .fetch_all(session)
     .await?;
     Ok(dates)
 }
 
-/// Was the account, or any account, closed on this date?
-pub async fn is_closed(session: &mut PgConnection, account: Option<&str>, date: NaiveDate) -> Result<bool, DbError> {
+/// Was the account, or any account of the book, closed on this date?
+pub async fn is_closed(
+    session: &mut PgConnection,
+    lease: &LeaseName,
+    account: Option<&str>,
+    date: NaiveDate,
+) -> Result<bool, DbError> {
     let closed = sqlx::query_scalar!(
         r#"SELECT EXISTS (SELECT FROM counterfoil.account_day
-                          WHERE business_date = $2 AND status = 'closed' AND ($1::text IS NULL OR account = $1)) AS "closed!""#,
+                          WHERE business_date = $2 AND status = 'closed'
+                            AND CASE WHEN $1::text IS NULL THEN lease = $3 ELSE account = $1 END) AS "closed!""#,
         account,
-        date
+        date,
+        lease.as_str()
     )
     .fetch_one(session)
     .await?;
     Ok(closed)
 }
 
-/// Every account that ever had a day, by id.
-pub async fn accounts(session: &mut PgConnection) -> Result<Vec<String>, DbError> {
-    let accounts = sqlx::query_scalar!("SELECT DISTINCT account FROM counterfoil.account_day ORDER BY account")
-        .fetch_all(session)
-        .await?;
+/// Every account that ever had a day in the book, by id.
+pub async fn accounts(session: &mut PgConnection, lease: &LeaseName) -> Result<Vec<String>, DbError> {
+    let accounts = sqlx::query_scalar!(
+        "SELECT DISTINCT account FROM counterfoil.account_day WHERE lease = $1 ORDER BY account",
+        lease.as_str()
+    )
+    .fetch_all(session)
+    .await?;
     Ok(accounts)
 }
 
@@ -195,22 +230,24 @@ pub async fn closed_after(
     Ok(later)
 }
 
-/// The oldest earlier day of the account that was to be run and is neither closed nor skipped: it goes first.
+/// The oldest earlier day of the account that this book was to run and that is neither closed nor skipped: it goes first.
 pub async fn unfinished_before(
     session: &mut PgConnection,
+    lease: &LeaseName,
     account: &AccountId,
     date: NaiveDate,
 ) -> Result<Option<(NaiveDate, String)>, DbError> {
     let earlier = sqlx::query!(
-        "SELECT d.business_date, d.status FROM counterfoil.account_day d JOIN counterfoil.run r USING (business_date)
-         WHERE d.account = $1 AND d.business_date < $2 AND d.status IN ('waiting', 'failed') AND r.status <> 'skipped'
+        "SELECT d.business_date, d.status FROM counterfoil.account_day d JOIN counterfoil.run r USING (lease, business_date)
+         WHERE d.lease = $3 AND d.account = $1 AND d.business_date < $2 AND d.status IN ('waiting', 'failed') AND r.status <> 'skipped'
            AND NOT EXISTS (SELECT FROM counterfoil.account_day n WHERE n.account = d.account
                            AND n.business_date = d.business_date AND n.revision > d.revision)
            AND NOT EXISTS (SELECT FROM counterfoil.account_day c WHERE c.account = d.account
                            AND c.business_date > d.business_date AND c.status = 'closed')
          ORDER BY d.business_date LIMIT 1",
         account.as_str(),
-        date
+        date,
+        lease.as_str()
     )
     .fetch_optional(session)
     .await?;
@@ -230,8 +267,10 @@ pub async fn set(
         "INSERT INTO counterfoil.account_day AS d (account, business_date, revision, status, reason, currency)
          VALUES ($1, $2, $3, $4, $5, $6)
          ON CONFLICT (account, business_date, revision) DO UPDATE
-             SET status = excluded.status, reason = excluded.reason, changed_at = clock_timestamp()
-         WHERE d.status <> 'closed' AND (d.status, d.reason) IS DISTINCT FROM (excluded.status, excluded.reason)",
+             SET lease = excluded.lease, status = excluded.status, reason = excluded.reason,
+                 changed_at = clock_timestamp()
+         WHERE d.status <> 'closed'
+           AND (d.lease, d.status, d.reason) IS DISTINCT FROM (excluded.lease, excluded.status, excluded.reason)",
         day.account.as_str(),
         day.date,
         day.revision(),
@@ -396,7 +435,7 @@ pub async fn close(
         "INSERT INTO counterfoil.account_day AS d (account, business_date, revision, status, currency,
              no_movement_assumed, digest, rule_set, standing, matched, open)
          VALUES ($1, $2, $3, 'closed', $4, $5, $6, $7, $8, $9, $10)
-         ON CONFLICT (account, business_date, revision) DO UPDATE SET status = 'closed', reason = NULL,
+         ON CONFLICT (account, business_date, revision) DO UPDATE SET lease = excluded.lease, status = 'closed', reason = NULL,
              no_movement_assumed = excluded.no_movement_assumed, digest = excluded.digest,
              rule_set = excluded.rule_set, standing = excluded.standing, matched = excluded.matched,
              open = excluded.open, changed_at = clock_timestamp()",

@@ -25,8 +25,8 @@ use tokio_util::sync::CancellationToken;
 use super::checkpoint::{Checkpoint, Done};
 use super::connect::{ConnectError, Connector, Purpose};
 use super::verdict::{Fenced, Meaning, fenced, meaning, told};
-use crate::election::FencingToken;
 use crate::election::term::{Term, stored};
+use crate::election::{FencingToken, LeaseName};
 use crate::telemetry::event;
 
 /// One writing session of one term. Several may write side by side, each its own.
@@ -149,7 +149,7 @@ impl Fence {
         checkpoint: &Checkpoint,
         work: impl AsyncFnOnce(&mut FencedTransaction) -> Result<T, Failure>,
     ) -> Result<Outcome<T>, WriteError> {
-        let mut transaction = self.enter(None).await?;
+        let mut transaction = self.enter(&checkpoint.key.account, None).await?;
         let value = self.work(&mut transaction, work).await;
         let value = match value {
             Ok(value) => value,
@@ -185,7 +185,7 @@ impl Fence {
         &mut self,
         work: impl AsyncFnOnce(&mut FencedTransaction) -> Result<T, Failure>,
     ) -> Result<T, WriteError> {
-        let mut transaction = self.enter(None).await?;
+        let mut transaction = self.enter("", None).await?;
         let value = self.work(&mut transaction, work).await;
         let value = match value {
             Ok(value) => value,
@@ -210,8 +210,9 @@ impl Fence {
         }
     }
 
-    /// Begins a transaction and enters the term, on a new session where the old one is gone.
-    async fn enter(&mut self, after: Option<String>) -> Result<FencedTransaction, WriteError> {
+    /// Begins a transaction and enters the term, and the account where one is named, on a new session where the old one is
+    /// gone.
+    async fn enter(&mut self, account: &str, after: Option<String>) -> Result<FencedTransaction, WriteError> {
         let mut last = String::new();
         // Once for the session that we have, once for a new one, and once more for a conflict on it.
         for _ in 0..3 {
@@ -224,7 +225,7 @@ impl Fence {
                     Session::open(&self.connector).await.map_err(|error| WriteError::Transient(error.to_string()))?
                 }
             };
-            let error = match patient(session.begin(&self.term)).await {
+            let error = match patient(session.begin(&self.term, account)).await {
                 Ok((id, backend)) => {
                     return Ok(FencedTransaction { session, term: Arc::clone(&self.term), id, backend });
                 }
@@ -233,7 +234,8 @@ impl Fence {
             match meaning(&error) {
                 Meaning::TermOver => return Err(fenced(&error, self.term.token(), after).into()),
                 Meaning::SessionLost | Meaning::Conflict | Meaning::Passing => last = told(&error),
-                Meaning::Duplicate | Meaning::Refused | Meaning::Bug => return Err(WriteError::Bug(told(&error))),
+                Meaning::Refused => return Err(WriteError::Refused(error)),
+                Meaning::Duplicate | Meaning::Bug => return Err(WriteError::Bug(told(&error))),
             }
         }
         Err(WriteError::Transient(last))
@@ -288,7 +290,7 @@ impl Fence {
 
     /// Enters once more, on a new session, only to hear whether the term still stands.
     async fn ask_again(&mut self, lost: String) -> WriteError {
-        match self.enter(Some(lost.clone())).await {
+        match self.enter("", Some(lost.clone())).await {
             Ok(_rolled_back) => WriteError::Transient(lost),
             Err(WriteError::Transient(now)) => WriteError::Transient(format!("{lost}; and then: {now}")),
             Err(verdict) => verdict,
@@ -303,7 +305,7 @@ impl Fence {
     ) -> Result<Outcome<T>, WriteError> {
         let looked = patient(async {
             transaction.session.sql.execute("ROLLBACK").await?;
-            checkpoint.key.find(&mut transaction.session.sql).await
+            checkpoint.key.find(&mut transaction.session.sql, self.term.lease()).await
         })
         .await;
         match looked {
@@ -324,7 +326,7 @@ impl Fence {
         checkpoint: Option<&Checkpoint>,
     ) -> Result<Fate, WriteError> {
         let id = transaction.id.clone();
-        let lost = match patient(end(&mut transaction.session.sql, &id, checkpoint)).await {
+        let lost = match patient(end(&mut transaction.session.sql, self.term.lease(), &id, checkpoint)).await {
             Ok(Ok(Some(Fate::Committed))) => {
                 let held = match checkpoint {
                     Some(checkpoint) => transaction.hold(&format!("{}:committed", checkpoint.key.step)).await,
@@ -386,7 +388,7 @@ impl Fence {
             None => Session::open(&self.connector).await.map_err(|error| error.to_string())?,
         };
         let looked = patient(async {
-            let looked = look(&mut session.sql, id, checkpoint, lost).await?;
+            let looked = look(&mut session.sql, self.term.lease(), id, checkpoint, lost).await?;
             if looked.is_none() {
                 sqlx::query!("SELECT pg_terminate_backend($1)", backend).fetch_one(&mut session.sql).await?;
             }
@@ -403,12 +405,13 @@ impl Fence {
 /// checkpoint is asked about in the same message.
 async fn end(
     sql: &mut PgConnection,
+    lease: &LeaseName,
     id: &str,
     checkpoint: Option<&Checkpoint>,
 ) -> Result<Result<Option<Fate>, sqlx::Error>, sqlx::Error> {
     if checkpoint.is_some() {
         sql.execute("COMMIT").await?;
-        return Ok(look(sql, id, checkpoint, "").await);
+        return Ok(look(sql, lease, id, checkpoint, "").await);
     }
     // The id is digits, as Postgres gave it.
     let message = format!("COMMIT; EXECUTE became('{id}')");
@@ -416,7 +419,7 @@ async fn end(
         Ok(row) => Ok(row.try_get::<Option<String>, _>(0).map(|status| fate_by(status.as_deref(), ""))),
         Err(error) if meaning(&error) == Meaning::SessionLost => Err(error),
         // The error of the commit, or of the question after it: the transaction itself tells which.
-        Err(error) => match look(sql, id, None, "").await {
+        Err(error) => match look(sql, lease, id, None, "").await {
             Ok(Some(Fate::NotCommitted { .. })) => Err(error),
             looked => Ok(looked),
         },
@@ -435,13 +438,14 @@ fn fate_by(status: Option<&str>, lost: &str) -> Option<Fate> {
 /// What became of a transaction, as Postgres knows it now; `None` while it is under way.
 async fn look(
     sql: &mut PgConnection,
+    lease: &LeaseName,
     id: &str,
     checkpoint: Option<&Checkpoint>,
     lost: &str,
 ) -> Result<Option<Fate>, sqlx::Error> {
     // Its own checkpoint is proof enough, and the usual case.
     if let Some(checkpoint) = checkpoint
-        && checkpoint.key.find(sql).await?.is_some_and(|done| done.transaction == id)
+        && checkpoint.key.find(sql, lease).await?.is_some_and(|done| done.transaction == id)
     {
         return Ok(Some(Fate::Committed));
     }
@@ -458,7 +462,7 @@ async fn look(
         (status, None) => Ok(fate_by(Some(status), lost)),
         ("in progress", _) => Ok(None),
         // Looked at again, now that it has ended: a checkpoint that is not there after that will never be.
-        (_, Some(checkpoint)) => Ok(Some(match checkpoint.key.find(sql).await? {
+        (_, Some(checkpoint)) => Ok(Some(match checkpoint.key.find(sql, lease).await? {
             Some(done) if done.transaction == id => Fate::Committed,
             done => Fate::NotCommitted { done, lost: lost.to_owned() },
         })),
@@ -488,16 +492,21 @@ impl Session {
         Ok(Self { sql, throwaway, prepared: false })
     }
 
-    /// Begins and enters; the transaction's id and the server process that runs it. One exchange: the server runs both
-    /// statements of the message, and gives up the second where the first fails.
-    async fn begin(&mut self, term: &Term) -> Result<(String, i32), sqlx::Error> {
+    /// Begins and enters the term, and the account unless it is empty; the transaction's id and the server process that
+    /// runs it. One exchange: the server runs both statements of the message, and gives up the second where the first fails.
+    async fn begin(&mut self, term: &Term, account: &str) -> Result<(String, i32), sqlx::Error> {
         if !self.prepared {
             self.prepare(term).await?;
             self.prepared = true;
         }
         // Not READ WRITE: a database whose default was set to read-only by its administrator is not written.
-        let message = "BEGIN ISOLATION LEVEL READ COMMITTED; EXECUTE entering";
-        let row = sqlx::raw_sql(message).fetch_one(&mut self.sql).await?;
+        let begin = "BEGIN ISOLATION LEVEL READ COMMITTED; EXECUTE entering";
+        let message = if account.is_empty() {
+            begin.to_owned()
+        } else {
+            format!("{begin}_account('{}')", account.replace('\'', "''"))
+        };
+        let row = sqlx::raw_sql(AssertSqlSafe(message)).fetch_one(&mut self.sql).await?;
         Ok((row.try_get(0)?, row.try_get(1)?))
     }
 
@@ -507,8 +516,10 @@ impl Session {
         let statements = sqlx::query_scalar!(
             r#"SELECT format(
                    'PREPARE entering AS SELECT counterfoil.enter_term(%L, %L, %L)::text, pg_backend_pid();
+                    PREPARE entering_account (text) AS
+                        SELECT counterfoil.enter_term(%L, %L, %L)::text, pg_backend_pid(), counterfoil.enter_account($1);
                     PREPARE became (xid8) AS SELECT pg_xact_status($1)',
-                   $1::text, $2::bigint, $3::text) AS "statements!""#,
+                   $1::text, $2::bigint, $3::text, $1::text, $2::bigint, $3::text) AS "statements!""#,
             term.lease().as_str(),
             stored(term.token()),
             term.owner().as_str()

@@ -1,9 +1,10 @@
-//! Files that were read: known by their content, whatever they are called.
+//! Files that a book read: known by their content, whatever they are called. Each book reads its own.
 
 use serde_json::Value;
 use sqlx::postgres::PgConnection;
 
 use super::DbError;
+use crate::election::LeaseName;
 use crate::matching::Side;
 
 /// A file, as it was judged.
@@ -45,10 +46,16 @@ pub struct KnownFile {
 }
 
 /// What is known of a content.
-pub async fn known(session: &mut PgConnection, sha256: &[u8; 32]) -> Result<Option<KnownFile>, DbError> {
+pub async fn known(
+    session: &mut PgConnection,
+    lease: &LeaseName,
+    sha256: &[u8; 32],
+) -> Result<Option<KnownFile>, DbError> {
     let file = sqlx::query_as!(
         KnownFile,
-        "SELECT name, status, waiting, judged_by FROM counterfoil.source_file WHERE sha256 = $1",
+        "SELECT name, status, waiting, judged_by FROM counterfoil.source_file
+         WHERE lease = $1 AND sha256 = $2",
+        lease.as_str(),
         sha256.as_slice()
     )
     .fetch_optional(session)
@@ -62,7 +69,7 @@ pub async fn store(session: &mut PgConnection, file: &FileVerdict) -> Result<(),
         "INSERT INTO counterfoil.source_file
              (sha256, side, name, size, pinned, format, status, waiting, diagnostics, judged_by)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-         ON CONFLICT (sha256) DO UPDATE SET format = excluded.format, status = excluded.status,
+         ON CONFLICT (lease, sha256) DO UPDATE SET format = excluded.format, status = excluded.status,
              waiting = excluded.waiting, diagnostics = excluded.diagnostics, judged_by = excluded.judged_by,
              judged_at = clock_timestamp()",
         file.sha256.as_slice(),
@@ -93,11 +100,15 @@ pub async fn keep_bytes(session: &mut PgConnection, sha256: &[u8; 32], bytes: &[
     Ok(())
 }
 
-/// The bytes of a file that waits.
-pub async fn bytes(session: &mut PgConnection, sha256: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
-    let bytes = sqlx::query_scalar!("SELECT bytes FROM counterfoil.source_bytes WHERE sha256 = $1", sha256)
-        .fetch_optional(session)
-        .await?;
+/// The bytes of a file that waits, as the book has them that read it.
+pub async fn bytes(session: &mut PgConnection, lease: &str, sha256: &[u8]) -> Result<Option<Vec<u8>>, DbError> {
+    let bytes = sqlx::query_scalar!(
+        "SELECT bytes FROM counterfoil.source_bytes WHERE lease = $1 AND sha256 = $2",
+        lease,
+        sha256
+    )
+    .fetch_optional(session)
+    .await?;
     Ok(bytes)
 }
 
@@ -105,16 +116,21 @@ pub async fn bytes(session: &mut PgConnection, sha256: &[u8]) -> Result<Option<V
 pub async fn settle(session: &mut PgConnection, files: &[Vec<u8>]) -> Result<(), DbError> {
     for sha256 in files {
         let settled = sqlx::query!(
-            "UPDATE counterfoil.source_file f SET waiting = false WHERE f.sha256 = $1 AND f.waiting
-             AND NOT EXISTS (SELECT FROM counterfoil.statement s WHERE s.sha256 = $1 AND s.status = 'held')",
+            "UPDATE counterfoil.source_file f SET waiting = false
+             WHERE f.lease = counterfoil.entered_lease() AND f.sha256 = $1 AND f.waiting
+             AND NOT EXISTS (SELECT FROM counterfoil.statement s
+                             WHERE s.lease = f.lease AND s.sha256 = $1 AND s.status = 'held')",
             sha256
         )
         .execute(&mut *session)
         .await?;
         if settled.rows_affected() > 0 {
-            sqlx::query!("DELETE FROM counterfoil.source_bytes WHERE sha256 = $1", sha256)
-                .execute(&mut *session)
-                .await?;
+            sqlx::query!(
+                "DELETE FROM counterfoil.source_bytes WHERE lease = counterfoil.entered_lease() AND sha256 = $1",
+                sha256
+            )
+            .execute(&mut *session)
+            .await?;
         }
     }
     Ok(())
@@ -136,13 +152,18 @@ pub struct WaitingFile {
 }
 
 /// A file that waits and was judged by others, if there is one: its accounts may have been declared since.
-pub async fn to_judge_again(session: &mut PgConnection, judged_by: &str) -> Result<Option<WaitingFile>, DbError> {
+pub async fn to_judge_again(
+    session: &mut PgConnection,
+    lease: &LeaseName,
+    judged_by: &str,
+) -> Result<Option<WaitingFile>, DbError> {
     let file = sqlx::query_as!(
         WaitingFile,
         "SELECT f.sha256, f.side, f.name, f.pinned, b.bytes
-         FROM counterfoil.source_file f JOIN counterfoil.source_bytes b USING (sha256)
-         WHERE f.waiting AND f.judged_by <> $1 ORDER BY f.name, f.sha256 LIMIT 1",
-        judged_by
+         FROM counterfoil.source_file f JOIN counterfoil.source_bytes b USING (lease, sha256)
+         WHERE lease = $2 AND f.waiting AND f.judged_by <> $1 ORDER BY f.name, f.sha256 LIMIT 1",
+        judged_by,
+        lease.as_str()
     )
     .fetch_optional(session)
     .await?;
@@ -161,14 +182,16 @@ pub struct NotTaken {
 }
 
 /// The files that were not taken, or not whole, newest first.
-pub async fn not_taken(session: &mut PgConnection, limit: i64) -> Result<Vec<NotTaken>, DbError> {
+pub async fn not_taken(session: &mut PgConnection, lease: &LeaseName, limit: i64) -> Result<Vec<NotTaken>, DbError> {
     let files = sqlx::query_as!(
         NotTaken,
         "SELECT name, status,
              (SELECT coalesce('line ' || (d ->> 'line') || ': ', '') || (d ->> 'message') FROM jsonb_array_elements(diagnostics) WITH ORDINALITY AS f (d, place)
               ORDER BY d ->> 'severity' <> 'error', place LIMIT 1) AS why
-         FROM counterfoil.source_file WHERE status <> 'accepted' OR waiting ORDER BY judged_at DESC LIMIT $1",
-        limit
+         FROM counterfoil.source_file WHERE lease = $2 AND (status <> 'accepted' OR waiting)
+         ORDER BY judged_at DESC LIMIT $1",
+        limit,
+        lease.as_str()
     )
     .fetch_all(session)
     .await?;

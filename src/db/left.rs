@@ -3,11 +3,13 @@
 use sqlx::postgres::PgConnection;
 
 use super::DbError;
+use crate::election::LeaseName;
 use crate::report::left::{FileLeft, WhyLeft};
 
-/// All of them, by reason and name.
-pub async fn all(session: &mut PgConnection) -> Result<Vec<FileLeft>, DbError> {
-    let rows = sqlx::query!("SELECT name, why, told FROM counterfoil.file_left").fetch_all(session).await?;
+/// All of a book's, by reason and name.
+pub async fn all(session: &mut PgConnection, lease: &LeaseName) -> Result<Vec<FileLeft>, DbError> {
+    let rows = sqlx::query!("SELECT name, why, told FROM counterfoil.file_left WHERE lease = $1", lease.as_str());
+    let rows = rows.fetch_all(session).await?;
     let mut files = Vec::with_capacity(rows.len());
     for row in rows {
         let why =
@@ -18,13 +20,13 @@ pub async fn all(session: &mut PgConnection) -> Result<Vec<FileLeft>, DbError> {
     Ok(files)
 }
 
-/// Makes these all of them. Those that were there keep the time since which they are.
+/// Makes these all of the book's. Those that were there keep the time since which they are.
 pub async fn replace(session: &mut PgConnection, files: &[FileLeft]) -> Result<(), DbError> {
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
     let whys: Vec<&str> = files.iter().map(|file| file.why.name()).collect();
     let told: Vec<&str> = files.iter().map(|file| file.told.as_str()).collect();
     sqlx::query!(
-        "DELETE FROM counterfoil.file_left l WHERE (l.name, l.why, l.told) NOT IN
+        "DELETE FROM counterfoil.file_left l WHERE l.lease = counterfoil.entered_lease() AND (l.name, l.why, l.told) NOT IN
              (SELECT name, why, told FROM unnest($1::text[], $2::text[], $3::text[]) AS f (name, why, told))",
         &names as &[&str],
         &whys as &[&str],
@@ -35,7 +37,8 @@ pub async fn replace(session: &mut PgConnection, files: &[FileLeft]) -> Result<(
     sqlx::query!(
         "INSERT INTO counterfoil.file_left (name, why, told)
          SELECT name, why, told FROM unnest($1::text[], $2::text[], $3::text[]) AS f (name, why, told)
-         EXCEPT SELECT name, why, told FROM counterfoil.file_left ORDER BY 1, 2, 3",
+         EXCEPT SELECT name, why, told FROM counterfoil.file_left
+         WHERE lease = counterfoil.entered_lease() ORDER BY 1, 2, 3",
         &names as &[&str],
         &whys as &[&str],
         &told as &[&str]

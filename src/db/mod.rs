@@ -1,5 +1,6 @@
 //! All SQL, a file a subject. [`fence`] is the only way to open a writing transaction.
 
+pub mod accounts;
 pub mod attempts;
 pub mod bank;
 pub mod book_query;

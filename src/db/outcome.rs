@@ -10,6 +10,7 @@ use sqlx::types::Json;
 use super::stored::StoredStanding;
 use super::{DayKey, DbError, bank, books, matches};
 use crate::account::{Account, AccountId};
+use crate::election::LeaseName;
 use crate::matching::{Nearest, OpenLine, Side};
 use crate::money::Money;
 use crate::proof::Proof;
@@ -88,10 +89,11 @@ pub async fn breaks(
     Ok(rows)
 }
 
-/// What is open at the last closed day of each account, or of the one that is named; or at a date. Oldest first, then the
-/// largest amounts.
+/// What is open at the last closed day of each account of the book, or of the one that is named; or at a date, as that
+/// book closed it. Oldest first, then the largest amounts.
 pub async fn open(
     session: &mut PgConnection,
+    lease: &LeaseName,
     account: Option<&str>,
     date: Option<NaiveDate>,
 ) -> Result<Vec<BreakRow>, DbError> {
@@ -99,15 +101,18 @@ pub async fn open(
         BreakRow,
         r#"WITH day AS (SELECT DISTINCT ON (account) account, business_date, revision, currency
                         FROM counterfoil.account_day
-                        WHERE status = 'closed' AND ($1::text IS NULL OR account = $1)
-                          AND ($2::date IS NULL OR business_date = $2)
+                        WHERE status = 'closed' AND ($2::date IS NULL OR business_date = $2)
+                          AND CASE WHEN $1::text IS NOT NULL THEN account = $1
+                                   WHEN $2::date IS NOT NULL THEN lease = $3
+                                   ELSE account IN (SELECT a.id FROM counterfoil.account a WHERE a.lease = $3) END
                         ORDER BY account, business_date DESC, revision DESC)
            SELECT b.account, b.business_date, day.currency, b.side, b.line, b.class, b.minor, b.age, b.bucket,
                   b.first_seen, b.late, b.nearest AS "nearest: Json<Nearest>"
            FROM counterfoil.break b JOIN day USING (account, business_date, revision)
            ORDER BY b.age DESC, abs(b.minor::numeric) DESC, b.account, b.place"#,
         account,
-        date
+        date,
+        lease.as_str()
     )
     .fetch_all(session)
     .await?;

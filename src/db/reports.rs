@@ -4,6 +4,7 @@ use chrono::NaiveDate;
 use sqlx::postgres::PgConnection;
 
 use super::{DayKey, DbError};
+use crate::election::LeaseName;
 
 /// Stores a report of an account-day.
 pub async fn store(session: &mut PgConnection, day: &DayKey<'_>, extension: &str, bytes: &[u8]) -> Result<(), DbError> {
@@ -30,7 +31,7 @@ pub async fn store_summary(
 ) -> Result<bool, DbError> {
     let stored = sqlx::query!(
         "INSERT INTO counterfoil.summary AS s (business_date, extension, bytes) VALUES ($1, $2, $3)
-         ON CONFLICT (business_date, extension) DO UPDATE SET bytes = excluded.bytes, changed_at = clock_timestamp()
+         ON CONFLICT (lease, business_date, extension) DO UPDATE SET bytes = excluded.bytes, changed_at = clock_timestamp()
          WHERE s.bytes <> excluded.bytes",
         date,
         extension,
@@ -41,15 +42,20 @@ pub async fn store_summary(
     Ok(stored.rows_affected() > 0)
 }
 
-/// Everything of a date that belongs into the outbox: name below it, and bytes.
-pub async fn of_date(session: &mut PgConnection, date: NaiveDate) -> Result<Vec<(String, Vec<u8>)>, DbError> {
+/// Everything of a book's date that belongs into its outbox: name below it, and bytes.
+pub async fn of_date(
+    session: &mut PgConnection,
+    lease: &LeaseName,
+    date: NaiveDate,
+) -> Result<Vec<(String, Vec<u8>)>, DbError> {
     let files = sqlx::query!(
         r#"SELECT format('%s/%s/r%s.%s', business_date, account, revision, extension) AS "name!", bytes AS "bytes!"
-           FROM counterfoil.report
-           WHERE business_date = $1
+           FROM counterfoil.report JOIN counterfoil.account_day d USING (account, business_date, revision)
+           WHERE d.lease = $2 AND business_date = $1
            UNION ALL SELECT format('%s/summary.%s', business_date, extension), bytes FROM counterfoil.summary
-           WHERE business_date = $1 ORDER BY 1"#,
-        date
+           WHERE lease = $2 AND business_date = $1 ORDER BY 1"#,
+        date,
+        lease.as_str()
     )
     .fetch_all(session)
     .await?;
@@ -78,11 +84,17 @@ pub async fn find(
 }
 
 /// A run's summary.
-pub async fn summary(session: &mut PgConnection, date: NaiveDate, extension: &str) -> Result<Option<Vec<u8>>, DbError> {
+pub async fn summary(
+    session: &mut PgConnection,
+    lease: &LeaseName,
+    date: NaiveDate,
+    extension: &str,
+) -> Result<Option<Vec<u8>>, DbError> {
     let bytes = sqlx::query_scalar!(
-        "SELECT bytes FROM counterfoil.summary WHERE business_date = $1 AND extension = $2",
+        "SELECT bytes FROM counterfoil.summary WHERE lease = $3 AND business_date = $1 AND extension = $2",
         date,
-        extension
+        extension,
+        lease.as_str()
     )
     .fetch_optional(session)
     .await?;
@@ -90,11 +102,16 @@ pub async fn summary(session: &mut PgConnection, date: NaiveDate, extension: &st
 }
 
 /// The newest date of which an account, or the run as a whole, has a report.
-pub async fn newest(session: &mut PgConnection, account: Option<&str>) -> Result<Option<NaiveDate>, DbError> {
+pub async fn newest(
+    session: &mut PgConnection,
+    lease: &LeaseName,
+    account: Option<&str>,
+) -> Result<Option<NaiveDate>, DbError> {
     let date = sqlx::query_scalar!(
-        "SELECT CASE WHEN $1::text IS NULL THEN (SELECT max(business_date) FROM counterfoil.summary)
+        "SELECT CASE WHEN $1::text IS NULL THEN (SELECT max(business_date) FROM counterfoil.summary WHERE lease = $2)
                      ELSE (SELECT max(business_date) FROM counterfoil.report WHERE account = $1) END",
-        account
+        account,
+        lease.as_str()
     )
     .fetch_one(session)
     .await?;

@@ -1,9 +1,10 @@
-//! The ledger of runs: one row a business date.
+//! The ledger of runs: one row a book and business date. Readers name the lease; what is written is the entered one's.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use sqlx::postgres::PgConnection;
 
 use super::DbError;
+use crate::election::LeaseName;
 use crate::schedule::planner::{Ledger, Occurrence, Plan};
 
 /// A run, as the ledger has it.
@@ -53,14 +54,17 @@ macro_rules! runs {
 }
 
 /// What the planner must know.
-pub async fn ledger(session: &mut PgConnection) -> Result<Ledger, DbError> {
-    let planned_through =
-        sqlx::query_scalar!("SELECT max(business_date) FROM counterfoil.run WHERE origin = 'planned'")
-            .fetch_one(&mut *session)
-            .await?;
+pub async fn ledger(session: &mut PgConnection, lease: &LeaseName) -> Result<Ledger, DbError> {
+    let planned_through = sqlx::query_scalar!(
+        "SELECT max(business_date) FROM counterfoil.run WHERE lease = $1 AND origin = 'planned'",
+        lease.as_str()
+    )
+    .fetch_one(&mut *session)
+    .await?;
     let asked = sqlx::query_scalar!(
         "SELECT business_date FROM counterfoil.run
-         WHERE origin = 'asked' AND business_date > coalesce($1::date, '-infinity')",
+         WHERE lease = $1 AND origin = 'asked' AND business_date > coalesce($2::date, '-infinity')",
+        lease.as_str(),
         planned_through
     )
     .fetch_all(session)
@@ -89,7 +93,7 @@ pub async fn record_asked(session: &mut PgConnection, occurrence: &Occurrence) -
     }
     let revived = sqlx::query!(
         "UPDATE counterfoil.run SET status = 'due', reason = NULL, progress_at = clock_timestamp()
-         WHERE business_date = $1 AND status = 'skipped'",
+         WHERE lease = counterfoil.entered_lease() AND business_date = $1 AND status = 'skipped'",
         occurrence.business_date
     )
     .execute(session)
@@ -106,7 +110,7 @@ async fn insert(
 ) -> Result<bool, DbError> {
     let inserted = sqlx::query!(
         "INSERT INTO counterfoil.run (business_date, origin, status, reason, due, deadline)
-         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (business_date) DO NOTHING",
+         VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (lease, business_date) DO NOTHING",
         occurrence.business_date,
         origin,
         status,
@@ -120,20 +124,21 @@ async fn insert(
 }
 
 /// Runs that are not done: oldest first.
-pub async fn unfinished(session: &mut PgConnection) -> Result<Vec<RunRow>, DbError> {
+pub async fn unfinished(session: &mut PgConnection, lease: &LeaseName) -> Result<Vec<RunRow>, DbError> {
     let runs =
-        runs!("WHERE status IN ('due', 'incomplete', 'failed') ORDER BY business_date").fetch_all(session).await?;
-    Ok(runs)
+        runs!("WHERE lease = $1 AND status IN ('due', 'incomplete', 'failed') ORDER BY business_date", lease.as_str());
+    Ok(runs.fetch_all(session).await?)
 }
 
 /// The newest runs, newest first.
-pub async fn newest(session: &mut PgConnection, limit: i64) -> Result<Vec<RunRow>, DbError> {
-    Ok(runs!("ORDER BY business_date DESC LIMIT $1", limit).fetch_all(session).await?)
+pub async fn newest(session: &mut PgConnection, lease: &LeaseName, limit: i64) -> Result<Vec<RunRow>, DbError> {
+    let runs = runs!("WHERE lease = $1 ORDER BY business_date DESC LIMIT $2", lease.as_str(), limit);
+    Ok(runs.fetch_all(session).await?)
 }
 
 /// One run.
-pub async fn find(session: &mut PgConnection, date: NaiveDate) -> Result<Option<RunRow>, DbError> {
-    Ok(runs!("WHERE business_date = $1", date).fetch_optional(session).await?)
+pub async fn find(session: &mut PgConnection, lease: &LeaseName, date: NaiveDate) -> Result<Option<RunRow>, DbError> {
+    Ok(runs!("WHERE lease = $1 AND business_date = $2", lease.as_str(), date).fetch_optional(session).await?)
 }
 
 /// Sets how a run stands. What stands so already is left alone.
@@ -146,7 +151,7 @@ pub async fn set_status(
     let set = sqlx::query!(
         "UPDATE counterfoil.run SET status = $2, digest = $3, progress_at = clock_timestamp(),
              finished_at = CASE WHEN $2 = 'complete' THEN clock_timestamp() END
-         WHERE business_date = $1 AND (status, digest) IS DISTINCT FROM ($2, $3)",
+         WHERE lease = counterfoil.entered_lease() AND business_date = $1 AND (status, digest) IS DISTINCT FROM ($2, $3)",
         date,
         status,
         digest

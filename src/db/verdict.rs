@@ -9,6 +9,8 @@ use crate::election::{FencingToken, Owner};
 pub const TERM_OVER: &str = "TF001";
 /// SQLSTATE: the transaction did not enter its term.
 pub const NOT_ENTERED: &str = "TF002";
+/// SQLSTATE: the account, or the row, belongs to another lease.
+pub const NOT_ITS_OWN: &str = "TF007";
 
 /// What to do about an error of sqlx.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +64,7 @@ pub(crate) fn meaning(error: &sqlx::Error) -> Meaning {
         NOT_ENTERED | "25P01" | "25P02" => Meaning::Bug,
         "40001" | "40P01" => Meaning::Conflict,
         "23505" => Meaning::Duplicate,
+        NOT_ITS_OWN => Meaning::Refused,
         "57014" | "55P03" => Meaning::Passing,
         _ if is_fatal(database.as_ref()) || code.starts_with("57P") || code.starts_with("08") || code == "25P03" => {
             Meaning::SessionLost

@@ -63,7 +63,7 @@ pub enum Ineligible {
     PrivilegesUnsound,
     /// The inbox cannot be read.
     InboxUnreadable,
-    /// No term can be installed until a person removes what is in the way: another lease's database, a counter that leaps,
+    /// No term can be installed until a person removes what is in the way: a counter that leaps,
     /// a key that holds something else, a lock held by a session out of reach.
     Obstructed,
     /// The leader is alive, and won its lease in another Redis than this replica's.

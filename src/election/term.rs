@@ -55,7 +55,7 @@ pub enum Installation {
     Blocked,
     /// The lease was won in another Redis than the installed term's, whose leader is alive: terminal for this candidacy.
     Elsewhere(String),
-    /// It cannot be installed until somebody changes something: a token out of range, a leap, another lease's database.
+    /// It cannot be installed until somebody changes something: a token out of range, a leap.
     Impossible(String),
 }
 
@@ -223,11 +223,6 @@ pub fn blocked_by(lease: &LeaseName, holders: &[Holder]) -> String {
     )
 }
 
-/// What to do about a database of another lease.
-pub fn belongs_to(other: &str, lease: &LeaseName) -> String {
-    format!("this database belongs to lease {other}, not to {lease}: correct lease.name or postgres.url")
-}
-
 // === impl EventKind ===
 
 impl EventKind {
@@ -324,7 +319,7 @@ impl TermStore {
                 return Ok(Installation::Blocked);
             }
             Err(TermError::Sql { source: sqlx::Error::Database(error), .. })
-                if matches!(error.code().as_deref(), Some("TF003" | "TF004" | "TF005" | "TF008")) =>
+                if matches!(error.code().as_deref(), Some("TF003" | "TF004" | "TF008")) =>
             {
                 let hint =
                     error.try_downcast_ref::<PgDatabaseError>().and_then(PgDatabaseError::hint).unwrap_or_default();
@@ -423,16 +418,6 @@ impl TermStore {
             )
             .fetch_all(session)
             .await
-        })
-        .await
-    }
-
-    /// The lease that this database belongs to, if it is another than this one.
-    pub async fn other_lease(&mut self, lease: &LeaseName) -> Result<Option<String>, TermError> {
-        self.call("other lease", self.limit, async |session| {
-            sqlx::query_scalar!("SELECT lease FROM counterfoil.leader_term WHERE lease <> $1 LIMIT 1", lease.as_str())
-                .fetch_optional(session)
-                .await
         })
         .await
     }

@@ -48,6 +48,8 @@ pub struct Status {
     pub waits: Option<String>,
     /// What stands in the way of any term, until a person removes it.
     pub obstacle: Option<String>,
+    /// Every account of its settings is another book's: it could lead, and do nothing.
+    pub no_account: Option<String>,
 }
 
 /// The step at work.
@@ -92,7 +94,7 @@ impl Status {
     }
 
     /// The conditions of readiness. Settings were read, or there would be no process to ask.
-    pub fn checks(&self) -> [Check; 6] {
+    pub fn checks(&self) -> [Check; 7] {
         [
             Check { name: "settings", fault: None },
             Check { name: "schema", fault: self.schema_fault.clone() },
@@ -100,6 +102,7 @@ impl Status {
             Check { name: "postgres", fault: self.postgres_fault.clone() },
             Check { name: "inbox", fault: self.inbox_fault.clone() },
             Check { name: "election", fault: self.obstacle.clone() },
+            Check { name: "accounts", fault: self.no_account.clone() },
         ]
     }
 

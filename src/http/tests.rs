@@ -34,6 +34,7 @@ fn follower() -> Status {
         inbox_fault: None,
         waits: None,
         obstacle: None,
+        no_account: None,
     }
 }
 
@@ -84,7 +85,7 @@ async fn verbose_readiness_tells_each_check() {
     let (code, body) = ask(follower(), "/readyz?verbose").await;
     assert_eq!(
         (code, body.as_str()),
-        (200, "[+] settings\n[+] schema\n[+] redis\n[+] postgres\n[+] inbox\n[+] election\nok\n")
+        (200, "[+] settings\n[+] schema\n[+] redis\n[+] postgres\n[+] inbox\n[+] election\n[+] accounts\nok\n")
     );
 }
 

@@ -174,7 +174,8 @@ async fn allowance(
         return Ok(None);
     }
     let key = Key::new(day.account.as_str(), step.name(), day.step_key(pass));
-    let made = hand.read(async |session| attempts::of(session, &key).await).await?.made;
+    let lease = hand.lease();
+    let made = hand.read(async |session| attempts::of(session, &lease, &key).await).await?.made;
     Ok(Some(made + hand.tools().attempts))
 }
 
@@ -200,6 +201,7 @@ async fn ready(
     run: &RunRow,
     now: DateTime<Utc>,
 ) -> Result<Ready, RunError> {
+    let lease = hand.lease();
     let ready = hand
         .read(async |session| {
             if let Some(later) = days::closed_after(&mut *session, &account.id, day.date).await? {
@@ -207,7 +209,9 @@ async fn ready(
                     "{later} was closed before it came to this day; its lines are in there"
                 )));
             }
-            if let Some((earlier, status)) = days::unfinished_before(&mut *session, &account.id, day.date).await? {
+            if let Some((earlier, status)) =
+                days::unfinished_before(&mut *session, &lease, &account.id, day.date).await?
+            {
                 return Ok(Ready::Waits(format!("{earlier} goes first, and is {status}")));
             }
             let ledger = bank::ledger(&mut *session, account, None, None).await?;

@@ -17,6 +17,7 @@ use crate::db::checkpoint::{Checkpoint, Key};
 use crate::db::connect::{Connector, Purpose};
 use crate::db::fence::{Failure, Fence, FencedTransaction, Outcome};
 use crate::db::pulse::Pulse;
+use crate::election::LeaseName;
 use crate::election::tenure::{AtWork, OpenStep};
 use crate::telemetry::{StepOutcome, WriteOperation, event, metrics};
 
@@ -112,6 +113,11 @@ impl Reading {
 impl Hand {
     pub(super) fn tools(&self) -> &Tools {
         &self.tools
+    }
+
+    /// The lease whose term it works under.
+    pub(super) fn lease(&self) -> LeaseName {
+        self.tools.reins.term.lease().clone()
     }
 
     /// The step at work shows that it gets on.
@@ -213,7 +219,8 @@ impl Hand {
         let mut failures = 0_u32;
         loop {
             self.tools.check()?;
-            let known = self.read(async |session| attempts::of(session, key).await).await;
+            let lease = self.lease();
+            let known = self.read(async |session| attempts::of(session, &lease, key).await).await;
             let known = match known {
                 Ok(known) => known,
                 Err(error) => {

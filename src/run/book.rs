@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use super::RunError;
 use super::attempts::{Hand, Tried};
 use super::desk::Desk;
-use super::ingest::{Arrived, codes, hex, shown, to_judge};
+use super::ingest::{Arrived, ELSEWHERE, codes, hex, shown, to_judge};
 use super::plan::Step;
-use crate::account::AccountId;
 use crate::account::book_ledger::{BookLedger, ContentHash, Entry};
 use crate::account::registry::Lookup;
+use crate::account::{Account, AccountId};
 use crate::book::{self, BookLine, LedgerBalance, ParsedBook};
+use crate::db::accounts;
 use crate::db::books::{self, Batch, Before};
 use crate::db::checkpoint::{Checkpoint, Key};
 use crate::db::fence;
@@ -33,7 +34,8 @@ struct Part<'a> {
 /// A place that comes back to what it said before says it again: to the accounts that heard something else from it since,
 /// its content is news (decision 79).
 pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<Option<Tried<()>>, RunError> {
-    let before = hand.read(async |session| books::before(session, &file.sha256, &file.name).await).await?;
+    let lease = hand.lease();
+    let before = hand.read(async |session| books::before(session, &lease, &file.sha256, &file.name).await).await?;
     let came_back = |account: &Before| file.present && account.came_back();
     let key = match to_judge(hand, desk, file, Step::Book).await? {
         Some(key) => key,
@@ -91,6 +93,7 @@ pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<
                         files::settle(&mut *sql, &[file.sha256.to_vec()]).await?;
                     }
                     for (account, seq, batch) in &batches {
+                        accounts::enter(&mut *sql, account.as_str()).await?;
                         books::store(&mut *sql, account, *seq, (&file.sha256, &file.name), batch).await?;
                     }
                     Ok(())
@@ -108,10 +111,11 @@ pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<
 /// Why a content that was taken before is not taken again, though something of it was replaced since; none where it
 /// stands as it is, or lies untouched in its place. An old copy or a correction: its bytes do not tell.
 pub(super) async fn replaced(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<Option<String>, RunError> {
+    let lease = hand.lease();
     let (before, known) = hand
         .read(async |session| {
-            let before = books::before(&mut *session, &file.sha256, &file.name).await?;
-            Ok((before, files::known(session, &file.sha256).await?))
+            let before = books::before(&mut *session, &lease, &file.sha256, &file.name).await?;
+            Ok((before, files::known(session, &lease, &file.sha256).await?))
         })
         .await?;
     let elsewhere: Vec<&str> =
@@ -168,23 +172,33 @@ fn sort<'a>(desk: &Desk, parsed: &'a ParsedBook) -> Sorted<'a> {
     let mut some_unknown = false;
     let mut parts: BTreeMap<AccountId, Part<'a>> = BTreeMap::new();
     let mut diagnostics = parsed.diagnostics.clone();
-    let mut unknown = |account: &str, line: u32| {
+    let mut unknown = |account: &str, line: u32, elsewhere: Option<&String>| {
         some_unknown = true;
-        let message = format!("account {account:?} is none of the declared ones: not taken");
+        let (code, message) = match elsewhere {
+            Some(why) => (ELSEWHERE, format!("account {account}: {why}: not taken")),
+            None => ("UNKNOWN_ACCOUNT", format!("account {account:?} is none of the declared ones: not taken")),
+        };
         if diagnostics.len() < crate::diagnostic::Diagnostics::CAP {
-            diagnostics.push(Diagnostic::new(Severity::Error, "UNKNOWN_ACCOUNT", message).at_line(line));
+            diagnostics.push(Diagnostic::new(Severity::Error, code, message).at_line(line));
         }
     };
+    let elsewhere = |account: &Account| desk.elsewhere.get(&account.id);
     for line in &parsed.lines {
         match desk.registry.find_book(&line.account, line.amount.currency()) {
-            Lookup::Found(account) => parts.entry(account.id.clone()).or_default().lines.push(line),
-            _ => unknown(&line.account, line.line),
+            Lookup::Found(account) if elsewhere(account).is_none() => {
+                parts.entry(account.id.clone()).or_default().lines.push(line);
+            }
+            Lookup::Found(account) => unknown(&line.account, line.line, elsewhere(account)),
+            _ => unknown(&line.account, line.line, None),
         }
     }
     for balance in &parsed.balances {
         match desk.registry.find_book(&balance.account, balance.closing.currency()) {
-            Lookup::Found(account) => parts.entry(account.id.clone()).or_default().balances.push(balance),
-            _ => unknown(&balance.account, balance.line),
+            Lookup::Found(account) if elsewhere(account).is_none() => {
+                parts.entry(account.id.clone()).or_default().balances.push(balance);
+            }
+            Lookup::Found(account) => unknown(&balance.account, balance.line, elsewhere(account)),
+            _ => unknown(&balance.account, balance.line, None),
         }
     }
     Sorted { parts, diagnostics, unknown: some_unknown }

@@ -26,8 +26,10 @@ const LOOKS_A_STALL: u32 = 4;
 /// What the work goes by. Read once, at start; a change of settings is a restart.
 #[derive(Debug, Clone)]
 pub struct Desk {
-    /// The accounts.
+    /// The accounts that the settings declare.
     pub registry: Arc<Registry>,
+    /// Those of them that belong to another book, and why they are not worked on.
+    pub elsewhere: Arc<BTreeMap<AccountId, String>>,
     /// The matching rules.
     pub rules: RuleSet,
     /// When.
@@ -60,6 +62,7 @@ impl Desk {
         Self {
             judged_by: fingerprint(&(ENGINE, settings.accounts(), settings.book_profile(), &profiles)),
             registry: Arc::new(settings.registry.clone()),
+            elsewhere: Arc::default(),
             rules: settings.rules.clone(),
             timetable: settings.schedule.timetable.clone(),
             book_profile: settings.book_profile().cloned(),
@@ -69,6 +72,18 @@ impl Desk {
             backoff: BACKOFF,
             pulse: settings.lease.timings.stall_limit / LOOKS_A_STALL,
         }
+    }
+
+    /// The same desk, where these of its accounts belong to another book. Files that waited are judged again whenever it
+    /// is others: an account may have come.
+    #[must_use]
+    pub fn without(&self, elsewhere: BTreeMap<AccountId, String>) -> Self {
+        let mut desk = self.clone();
+        if !elsewhere.is_empty() {
+            desk.judged_by = fingerprint(&(&self.judged_by, elsewhere.keys().collect::<Vec<_>>()));
+        }
+        desk.elsewhere = Arc::new(elsewhere);
+        desk
     }
 
     /// An account's settings, as a fingerprint: part of each manifest.

@@ -19,6 +19,7 @@ use super::{RunError, StepError};
 use crate::account::ledger::{Accepted, Admission, BankLedger, Header};
 use crate::account::registry::{Lookup, Registry};
 use crate::account::{Account, AccountId};
+use crate::db::accounts;
 use crate::db::bank::{self, StatementRow};
 use crate::db::checkpoint::{Checkpoint, Key};
 use crate::db::files::{self, FileVerdict};
@@ -45,6 +46,16 @@ pub(super) struct Arrived {
     /// It lies at its place now. Else it was kept from an earlier reading, and the place may say something else.
     pub(super) present: bool,
 }
+
+/// The accounts that a file may be of.
+#[derive(Debug, Clone)]
+struct Declared {
+    registry: Arc<Registry>,
+    elsewhere: Arc<BTreeMap<AccountId, String>>,
+}
+
+/// The code of what is of an account that belongs to another book.
+pub(super) const ELSEWHERE: &str = "ACCOUNT_ELSEWHERE";
 
 /// What a file says, before anything that is known is asked.
 #[derive(Debug)]
@@ -84,6 +95,14 @@ struct Chained {
     quarantined: Vec<(Offer, &'static str, String)>,
 }
 
+// === impl Declared ===
+
+impl Declared {
+    fn of(desk: &Desk) -> Self {
+        Self { registry: Arc::clone(&desk.registry), elsewhere: Arc::clone(&desk.elsewhere) }
+    }
+}
+
 /// The step that judges a file of either side; none where the file is known, and would be judged as it was.
 pub(super) async fn to_judge(
     hand: &mut Hand,
@@ -92,7 +111,8 @@ pub(super) async fn to_judge(
     step: Step,
 ) -> Result<Option<Key>, RunError> {
     let judged_by = desk.judged_by.as_str();
-    let known = hand.read(async |session| files::known(session, &file.sha256).await).await?;
+    let lease = hand.lease();
+    let known = hand.read(async |session| files::known(session, &lease, &file.sha256).await).await?;
     let hex = hex(&file.sha256);
     let key = match known {
         Some(known) if known.judged_by == judged_by || (known.status == "accepted" && !known.waiting) => {
@@ -112,15 +132,15 @@ pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<
     let checkpoint = Checkpoint::first(key.clone());
     let tried = hand
         .try_step(Step::Ingest, &key, None, async |hand| {
-            let (registry, arrived) = (Arc::clone(&desk.registry), file.clone());
-            let mut read = blocking(move || read(&registry, &arrived)).await;
+            let (declared, arrived) = (Declared::of(desk), file.clone());
+            let mut read = blocking(move || read(&declared, &arrived)).await;
             hand.beat();
             let taken = hand.read(async |session| bank::accepted_of(session, &file.sha256).await).await?;
             let mut chains = Vec::new();
             for (account, mut offers) in std::mem::take(&mut read.offers) {
                 let Some(account) = desk.registry.get(&account) else { continue };
                 offers.retain(|offer| !taken.iter().any(|place| i64::from(*place) == i64::from(offer.ordinal)));
-                chains.push(chain(hand, &desk.registry, account, offers, &file.sha256).await?);
+                chains.push(chain(hand, &Declared::of(desk), account, offers, &file.sha256).await?);
                 hand.beat();
                 hand.tools().check()?;
             }
@@ -137,7 +157,7 @@ pub(super) async fn run(hand: &mut Hand, desk: &Desk, file: &Arrived) -> Result<
 }
 
 /// Parses a file, proves its statements and finds their accounts.
-fn read(registry: &Registry, file: &Arrived) -> Read {
+fn read(declared: &Declared, file: &Arrived) -> Read {
     let parsed = detect::parse(&Input { bytes: &file.bytes });
     let mut read = Read {
         format: parsed.format,
@@ -157,7 +177,12 @@ fn read(registry: &Registry, file: &Arrived) -> Read {
             read.quarantined = true;
             say("STMT_ARITH", reason.clone());
         }
-        match registry.find(&statement.account, statement.currency, file.pinned.as_ref()) {
+        match declared.registry.find(&statement.account, statement.currency, file.pinned.as_ref()) {
+            Lookup::Found(account) if declared.elsewhere.contains_key(&account.id) => {
+                read.unknown_account = true;
+                let why = &declared.elsewhere[&account.id];
+                say(ELSEWHERE, format!("account {}: {why}: the statement waits", account.id));
+            }
             Lookup::Found(account) => {
                 let offer = Offer {
                     sha256: file.sha256.to_vec(),
@@ -189,7 +214,7 @@ fn read(registry: &Registry, file: &Arrived) -> Read {
 /// Offers an account's statements, and those of it that wait, until none chains any more.
 async fn chain(
     hand: &mut Hand,
-    registry: &Registry,
+    declared: &Declared,
     account: &Account,
     mut offers: Vec<Offer>,
     sha256: &[u8; 32],
@@ -202,7 +227,7 @@ async fn chain(
                     continue;
                 }
                 if !files.contains_key(&held.sha256) {
-                    let bytes = files::bytes(&mut *session, &held.sha256).await?;
+                    let bytes = files::bytes(&mut *session, &held.lease, &held.sha256).await?;
                     let bytes = bytes.ok_or_else(|| DbError::Value(format!("the bytes of {} are gone", held.name)))?;
                     files.insert(held.sha256.clone(), (held.name, Vec::new(), bytes));
                 }
@@ -217,8 +242,8 @@ async fn chain(
         let content = <[u8; 32]>::try_from(sha256.as_slice()).unwrap_or_default();
         let file =
             Arrived { name, pinned: Some(account.id.clone()), bytes: Arc::new(bytes), sha256: content, present: false };
-        let registry = registry.clone();
-        let mut again = blocking(move || read(&registry, &file)).await;
+        let declared = declared.clone();
+        let mut again = blocking(move || read(&declared, &file)).await;
         let held = again.offers.remove(&account.id).unwrap_or_default().into_iter();
         offers.extend(
             held.filter(|offer| offer.refused.is_none() && places.iter().any(|place| *place == ordinal(offer)))
@@ -345,6 +370,7 @@ async fn store(
     }
     let mut settled = Vec::new();
     for chain in chains {
+        accounts::enter(&mut *session, chain.account.as_str()).await?;
         for (seq, (offer, accepted)) in (chain.first_seq..).zip(&chain.accepted) {
             bank::store(&mut *session, &row(chain, offer, bank::Outcome::Accepted { seq, accepted })).await?;
         }

@@ -23,6 +23,7 @@ mod publish;
 mod report;
 pub mod runner;
 mod summary;
+mod whose;
 pub mod work;
 
 use std::sync::Arc;

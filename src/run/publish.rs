@@ -14,7 +14,8 @@ use crate::telemetry::event;
 
 /// Makes the outbox hold everything of a date. What cannot be written is logged, and tried again by the next pass.
 pub(super) async fn date(hand: &mut Hand, outbox: &Arc<Outbox>, date: NaiveDate) -> Result<bool, RunError> {
-    let files = hand.read(async |session| reports::of_date(session, date).await).await?;
+    let lease = hand.lease();
+    let files = hand.read(async |session| reports::of_date(session, &lease, date).await).await?;
     let outbox = Arc::clone(outbox);
     let failure = blocking(move || {
         for (name, bytes) in files {

@@ -18,6 +18,7 @@ use super::desk::Desk;
 use super::ingest::Arrived;
 use super::join::side_by_side;
 use super::left::{self, LeftFiles};
+use super::whose::Whose;
 use super::{Reins, RunError, book, ingest, publish, summary};
 use crate::account::Account;
 use crate::clock::Clock;
@@ -26,7 +27,7 @@ use crate::db::connect::Connector;
 use crate::db::days::DayState;
 use crate::db::requests::RunRequest;
 use crate::db::runs::RunRow;
-use crate::db::{DayKey, days, files, left as left_rows, requests, runs};
+use crate::db::{DayKey, accounts, days, files, left as left_rows, requests, runs};
 use crate::inbox::{Entry, Folder, InboxError, Look, PassedOver, ReadError};
 use crate::instant::Boot;
 use crate::matching::Side;
@@ -62,6 +63,8 @@ pub struct Runner {
     /// What the last look passed over, and was said of it.
     passed_over: PassedOver,
     lines: summary::Lines,
+    /// Whose the accounts are.
+    whose: Whose,
     /// Dates of which something may not be in the outbox.
     unpublished: BTreeSet<NaiveDate>,
     fresh: bool,
@@ -116,6 +119,7 @@ impl Runner {
     /// The work of the term that `reins` hold.
     pub fn new(bench: Bench, reins: Reins) -> Self {
         let Bench { desk, inbox, outbox, books, connector, clock } = bench;
+        let whose = Whose::of(&desk);
         let tools =
             Tools { reins, connector, clock, attempts: desk.step_attempts, backoff: desk.backoff, pulse: desk.pulse };
         let hand = tools.hand();
@@ -131,6 +135,7 @@ impl Runner {
             settling: Vec::new(),
             passed_over: PassedOver::default(),
             lines: summary::Lines::default(),
+            whose,
             unpublished: BTreeSet::new(),
             fresh: true,
         }
@@ -181,8 +186,11 @@ impl Runner {
             }
             self.tools.check()?;
             // A server that cannot be asked now is asked by the next pass.
-            let asked = self.hand.read(async |session| requests::unanswered(session).await).await;
-            if asked.is_ok_and(|asked| !asked.is_empty()) {
+            let lease = self.hand.lease();
+            let asked = self.hand.read(async |session| {
+                Ok((requests::unanswered(&mut *session, &lease).await?, accounts::stamp(session).await?))
+            });
+            if asked.await.is_ok_and(|(asked, stamp)| !asked.is_empty() || self.whose.changed(stamp)) {
                 return Ok(false);
             }
         }
@@ -190,18 +198,22 @@ impl Runner {
 
     /// Everything that can be done now.
     pub async fn pass(&mut self) -> Result<Pass, RunError> {
+        if let Some(desk) = self.whose.look(&mut self.hand).await? {
+            self.desk = desk;
+        }
         let mut pass = Pass { settling: self.take_in().await?, ..Pass::default() };
         self.answer().await?;
-        let paused = self.hand.read(async |session| requests::pause(session).await).await?;
+        let lease = self.hand.lease();
+        let paused = self.hand.read(async |session| requests::pause(session, &lease).await).await?;
         pass.paused = paused.is_some_and(|pause| pause.paused);
         if !pass.paused {
             pass.planned = self.plan().await?;
         }
         if std::mem::take(&mut self.fresh) {
-            let newest = self.hand.read(async |session| runs::newest(session, PUBLISH_AGAIN).await).await?;
+            let newest = self.hand.read(async |session| runs::newest(session, &lease, PUBLISH_AGAIN).await).await?;
             self.unpublished.extend(newest.into_iter().map(|run| run.business_date));
         }
-        let unfinished = self.hand.read(async |session| runs::unfinished(session).await).await?;
+        let unfinished = self.hand.read(async |session| runs::unfinished(session, &lease).await).await?;
         self.ask_for_books(&unfinished).await?;
         for run in &unfinished {
             if self.run(run).await? != "complete" {
@@ -214,6 +226,8 @@ impl Runner {
                 self.unpublished.insert(date);
             }
         }
+        // Last, when nothing of the pass is at work any more.
+        self.whose.give_up(&mut self.hand).await?;
         Ok(pass)
     }
 
@@ -263,9 +277,10 @@ impl Runner {
         }
         self.tell_of_left(&look.settling).await?;
         // Files that wait for an account, once after settings changed.
-        let judged_by = self.desk.judged_by.clone();
+        let (judged_by, lease) = (self.desk.judged_by.clone(), self.hand.lease());
         loop {
-            let waiting = self.hand.read(async |session| files::to_judge_again(session, &judged_by).await).await?;
+            let waiting =
+                self.hand.read(async |session| files::to_judge_again(session, &lease, &judged_by).await).await?;
             let Some(waiting) = waiting else { break };
             let side = if waiting.side == Side::Bank.name() { Side::Bank } else { Side::Book };
             let file = Arrived {
@@ -297,7 +312,8 @@ impl Runner {
     /// Writes down which files were left, where that has changed: so that whoever looks sees them, whichever replica leads.
     async fn tell_of_left(&mut self, settling: &[(String, Boot)]) -> Result<(), RunError> {
         if self.left.stored().is_none() {
-            self.left.store(self.hand.read(async |session| left_rows::all(session).await).await?);
+            let lease = self.hand.lease();
+            self.left.store(self.hand.read(async |session| left_rows::all(session, &lease).await).await?);
         }
         let files = self.left.all(settling.iter().map(|(name, _)| name.as_str()));
         if self.left.stored() != Some(&files) {
@@ -344,13 +360,14 @@ impl Runner {
             return Ok(());
         }
         let mut lacking = Vec::new();
+        let lease = self.hand.lease();
         for date in unfinished.iter().map(|run| run.business_date) {
             let desk = Arc::clone(&self.desk);
             let lacks = async |session: &mut PgConnection| {
-                let states = days::states(&mut *session, date).await?;
+                let states = days::states(&mut *session, &lease, date).await?;
                 let open = |account: &Account| {
                     let state = states.iter().find(|state| state.account == account.id.as_str());
-                    state.is_none_or(|state| state.status == "waiting")
+                    !desk.elsewhere.contains_key(&account.id) && state.is_none_or(|state| state.status == "waiting")
                 };
                 for account in desk.registry.accounts().iter().filter(|account| takes_part(account, date)) {
                     if open(account) && by_query::lacks(&mut *session, account, date).await? {
@@ -367,7 +384,7 @@ impl Runner {
         for file in by_query.ask(&self.hand, lacking).await? {
             // Balances without the entries that they sum up would complete a day that lacks them.
             let taken = !matches!(self.take(Side::Book, &file).await?, Took::GivenUp);
-            let known = self.hand.read(async |session| files::known(session, &file.sha256).await).await?;
+            let known = self.hand.read(async |session| files::known(session, &lease, &file.sha256).await).await?;
             if !taken || known.is_none_or(|known| known.status == "refused") {
                 break;
             }
@@ -378,7 +395,8 @@ impl Runner {
     // === What is due ===
 
     async fn plan(&mut self) -> Result<u64, RunError> {
-        let ledger = self.hand.read(async |session| runs::ledger(session).await).await?;
+        let lease = self.hand.lease();
+        let ledger = self.hand.read(async |session| runs::ledger(session, &lease).await).await?;
         let plan = self.desk.timetable.plan(&ledger, self.desk.opening(), self.tools.clock.wall());
         if plan.due.is_empty() && plan.skipped.is_empty() {
             return Ok(0);
@@ -404,7 +422,8 @@ impl Runner {
 
     /// Answers each request once: what it asks for and the answer are one transaction.
     async fn answer(&mut self) -> Result<(), RunError> {
-        for request in self.hand.read(async |session| requests::unanswered(session).await).await? {
+        let lease = self.hand.lease();
+        for request in self.hand.read(async |session| requests::unanswered(session, &lease).await).await? {
             let judged = self.judge(&request).await?;
             let desk = Arc::clone(&self.desk);
             let (accepted, message) = match &judged {
@@ -436,7 +455,7 @@ impl Runner {
     }
 
     async fn judge(&mut self, request: &RunRequest) -> Result<Result<String, String>, RunError> {
-        let date = request.business_date;
+        let (date, lease) = (request.business_date, self.hand.lease());
         if request.reopen {
             return Ok(Err("a closed day cannot be opened again by this version".to_owned()));
         }
@@ -449,13 +468,16 @@ impl Runner {
                 return Ok(Err(format!("{id} is none of the accounts")));
             };
             let account = account.id.clone();
-            let states = self.hand.read(async |session| days::states(session, date).await).await?;
+            if let Some(why) = self.desk.elsewhere.get(&account) {
+                return Ok(Err(format!("{account}: {why}")));
+            }
+            let states = self.hand.read(async |session| days::states(session, &lease, date).await).await?;
             if states.iter().any(|state| state.account == account.as_str() && state.status == "closed") {
                 return Ok(Err(format!("{account} is closed for {date}")));
             }
             return Ok(Ok(format!("{account} is skipped for {date}; its lines enter its next day")));
         }
-        let known = self.hand.read(async |session| runs::find(session, date).await).await?;
+        let known = self.hand.read(async |session| runs::find(session, &lease, date).await).await?;
         Ok(match known {
             Some(run) if run.status == "complete" => {
                 // Asking for what is done is no failure: nothing is begun, and whoever asked may go on.
@@ -471,11 +493,12 @@ impl Runner {
 
     /// Brings a run as far as it goes, and says how it stands.
     async fn run(&mut self, run: &RunRow) -> Result<&'static str, RunError> {
-        let date = run.business_date;
+        let (date, lease) = (run.business_date, self.hand.lease());
         let now = self.tools.clock.wall();
-        let states = self.hand.read(async |session| days::states(session, date).await).await?;
-        let asked = self.hand.read(async |session| requests::last_accepted(session, date).await).await?;
-        let later = self.hand.read(async |session| runs::unfinished(session).await).await?;
+        let states = self.hand.read(async |session| days::states(session, &lease, date).await).await?;
+        let asked = self.hand.read(async |session| requests::last_accepted(session, &lease, date).await).await?;
+        let later = self.hand.read(async |session| runs::unfinished(session, &lease).await).await?;
+        let done = self.hand.read(async |session| days::done_elsewhere(session, &lease, date).await).await?;
         // A failed day is tried again when somebody asks, and before a date that was recorded since.
         let again =
             later.iter().filter(|other| other.business_date > date).map(|other| other.recorded_at).max().max(asked);
@@ -483,12 +506,19 @@ impl Runner {
         let desk = Arc::clone(&self.desk);
         let accounts: Vec<&Account> =
             desk.registry.accounts().iter().filter(|account| takes_part(account, date)).collect();
-        let days = accounts.iter().map(|account| {
-            let state = states.iter().find(|state| state.account == account.id.as_str());
-            let (desk, tools) = (Arc::clone(&desk), self.tools.clone());
+        // One that moved here has no second such day.
+        let accounts: Vec<&Account> =
+            accounts.into_iter().filter(|account| !done.iter().any(|done| done == account.id.as_str())).collect();
+        let (own, elsewhere): (Vec<&Account>, Vec<&Account>) =
+            accounts.iter().partition(|account| !desk.elsewhere.contains_key(&account.id));
+        let state = |account: &Account| states.iter().find(|state| state.account == account.id.as_str());
+        let days = own.iter().map(|account| {
+            let (desk, tools, state) = (Arc::clone(&desk), self.tools.clone(), state(account));
             async move { account_day::advance(&desk, &tools, account, run, state, moment).await }
         });
-        let mut came = Vec::new();
+        // What this book did of an account before it moved counts; what it did not do waits for it to come back.
+        let is_open = |account: &&&Account| state(account).is_none_or(|state| state.status == "waiting");
+        let mut came = vec![Came::Waiting; elsewhere.iter().filter(is_open).count()];
         for outcome in side_by_side(desk.parallel, days).await {
             came.push(outcome?);
         }
@@ -521,13 +551,14 @@ impl Runner {
 
     /// Records how a run stands, and its summary, where either changed.
     async fn settle(&mut self, run: &RunRow, accounts: &[&Account], status: &'static str) -> Result<(), RunError> {
-        let date = run.business_date;
-        let states = self.hand.read(async |session| days::states(session, date).await).await?;
+        let (date, lease) = (run.business_date, self.hand.lease());
+        let mut states = self.hand.read(async |session| days::states(session, &lease, date).await).await?;
+        self.whose.say(accounts, date, &mut states);
         // Where every account was skipped there is nothing that a digest could be of.
         let digest = if status == "complete" { run_digest(&states).map(|digest| digest.to_string()) } else { None };
         let files_left = self.left.stored().unwrap_or_default().to_vec();
         let summary = self.lines.summary(&mut self.hand, date, accounts, &states, files_left).await?;
-        let changed = self.hand.read(async |session| summary::differs(session, date, &summary).await).await?;
+        let changed = self.hand.read(async |session| summary::differs(session, &lease, date, &summary).await).await?;
         if run.status != status || run.digest != digest || changed {
             self.hand
                 .record(WriteOperation::Schedule, async |sql| {

@@ -10,6 +10,7 @@ use super::attempts::Hand;
 use crate::account::Account;
 use crate::db::days::DayState;
 use crate::db::{DayKey, DbError, outcome, reports};
+use crate::election::LeaseName;
 use crate::report::digest;
 use crate::report::left::FileLeft;
 use crate::report::summary::{AccountLine, State, Summary};
@@ -74,9 +75,14 @@ impl Lines {
 }
 
 /// Is it not what is stored?
-pub(super) async fn differs(session: &mut PgConnection, date: NaiveDate, faces: &Faces) -> Result<bool, DbError> {
+pub(super) async fn differs(
+    session: &mut PgConnection,
+    lease: &LeaseName,
+    date: NaiveDate,
+    faces: &Faces,
+) -> Result<bool, DbError> {
     for (extension, bytes) in faces {
-        if reports::summary(&mut *session, date, extension).await?.as_ref() != Some(bytes) {
+        if reports::summary(&mut *session, lease, date, extension).await?.as_ref() != Some(bytes) {
             return Ok(true);
         }
     }

@@ -74,7 +74,12 @@ pub const KEYS: [Key; 37] = [
         "postgres://owner@127.0.0.1/counterfoil",
         "Postgres, as the owner of the schema; only `counterfoil migrate` uses it.",
     ),
-    key("lease", "name", Text("reconciliation"), "The name of what is led; a database belongs to one name."),
+    key(
+        "lease",
+        "name",
+        Text("reconciliation"),
+        "The name of what is led: a book, whose accounts are its own. Several may share a database.",
+    ),
     key(
         "lease",
         "ttl",

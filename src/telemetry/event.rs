@@ -110,6 +110,14 @@ events! {
         "The deadline passed, and these accounts still wait.";
     ACCOUNT_WAITING = "info" "account.waiting" ["business_date", "account", "reason"]
         "An account-day lacks its statement or its books. Said once a reason.";
+    ACCOUNTS_CLAIMED = "info" "account.claimed" ["claimed"]
+        "Accounts of these settings that were no book's belong to this one now.";
+    ACCOUNT_ELSEWHERE = "warn" "account.elsewhere" ["account", "reason"]
+        "An account of these settings belongs to another book, and is not worked on. Said once a reason.";
+    ACCOUNT_GIVEN_UP = "info" "account.given_up" ["account", "to"]
+        "An account was given up for another book, whose leader takes it.";
+    ACCOUNT_TAKEN = "info" "account.taken" ["account"]
+        "An account that another book gave up belongs to this one now.";
     PROOF_FAILED = "error" "proof.failed" ["business_date", "account", "proof", "scope", "difference"]
         "An account-day was closed with a proof that failed: nothing of it should be relied on before the cause is found.";
     ACCOUNT_FAILED = "error" "account.failed" ["business_date", "account", "error"]

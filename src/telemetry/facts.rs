@@ -57,6 +57,8 @@ pub struct ClusterFacts {
     pub breaks_open: BTreeMap<BreakClass, u64>,
     /// Midnight UTC of the business date whose run took the oldest open line.
     pub oldest_break: Option<i64>,
+    /// Every account of this replica's settings is another book's: the sentence that says so.
+    pub no_account: Option<String>,
     /// This replica's wall clock minus the database's, in milliseconds, measured with this reading.
     pub clock_skew_ms: Option<i64>,
 }

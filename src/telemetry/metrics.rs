@@ -137,6 +137,12 @@ impl Telemetry {
         facts.as_ref().and_then(|reading| reading.facts.run.clone())
     }
 
+    /// Why there is nothing that this replica could do, as last read: every account of its settings is another book's.
+    pub fn no_account(&self) -> Option<String> {
+        let facts = self.facts.read().unwrap_or_else(PoisonError::into_inner);
+        facts.as_ref().and_then(|reading| reading.facts.no_account.clone())
+    }
+
     /// One whose recorder is not the process's: what is recorded goes elsewhere.
     #[cfg(test)]
     pub(crate) fn for_tests() -> Self {

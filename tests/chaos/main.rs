@@ -158,7 +158,8 @@ async fn undisturbed(dates: &[Day]) -> Outcome {
         }
         let mut session = support::session(&quiet.database).await;
         sqlx::query(
-            "INSERT INTO counterfoil.run_request (id, business_date, actor) VALUES (gen_random_uuid(), $1, 'test')",
+            "INSERT INTO counterfoil.run_request (id, lease, business_date, actor) \
+             VALUES (gen_random_uuid(), 'reconciliation', $1, 'test')",
         )
         .bind(day.date)
         .execute(&mut session)

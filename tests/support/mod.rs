@@ -4,6 +4,7 @@
 #![expect(dead_code, unreachable_pub, reason = "each test binary uses its part of it")]
 
 pub mod day;
+pub mod one_account;
 pub mod proxy;
 pub mod raw;
 
@@ -57,12 +58,25 @@ pub async fn database() -> Database {
     database
 }
 
-/// Installs a term, without a fight.
+/// Installs a term, without a fight. The account `acme` is its lease's.
 pub async fn lead(database: &Database, number: u64, node: &str) -> Arc<Term> {
-    match store(database).install(&lease(), token(number), &owner(node), BOUND).await.expect("an answer") {
+    lead_of(database, &lease(), number, node).await
+}
+
+/// Installs a term of a lease, which claims `acme` where nobody has it.
+pub async fn lead_of(database: &Database, lease: &LeaseName, number: u64, node: &str) -> Arc<Term> {
+    let term = match store(database).install(lease, token(number), &owner(node), BOUND).await.expect("an answer") {
         Installation::Installed(term) => Arc::new(term),
         other => unreachable!("{node} could not install {number}: {other:?}"),
-    }
+    };
+    let mut session = session(database).await;
+    run(&mut session, "BEGIN").await.expect("begun");
+    let entered = sqlx::query("SELECT counterfoil.enter_term($1, $2, $3)").bind(lease.as_str());
+    let entered = entered.bind(i64::try_from(number).expect("in range")).bind(owner(node).as_str().to_owned());
+    entered.execute(&mut session).await.expect("entered");
+    let claim = "INSERT INTO counterfoil.account (id) VALUES ('acme') ON CONFLICT DO NOTHING; COMMIT";
+    run(&mut session, claim).await.expect("claimed");
+    term
 }
 
 pub fn fence(database: &Database, term: &Arc<Term>) -> Fence {

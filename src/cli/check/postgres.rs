@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret;
 
+use super::super::accounts;
 use super::{Findings, of_clock};
 use crate::clock::{Clock, SystemClock};
 use crate::db::connect::{Connector, Purpose};
 use crate::election::StoreId;
-use crate::election::term::{InstalledTerm, TermStore, belongs_to, blocked_by};
+use crate::election::term::{InstalledTerm, TermStore, blocked_by};
 use crate::settings::Settings;
 
 const LIMIT: Duration = Duration::from_secs(5);
@@ -63,14 +64,20 @@ pub(super) async fn look(settings: &Settings, findings: &mut Findings) -> Option
             None
         }
     };
-    // A database belongs to one lease, until several books can share one.
-    if let Ok(Some(other)) = store.other_lease(lease).await {
-        findings.problem("postgres", belongs_to(&other, lease));
-    }
     if let Ok(holders) = store.out_of_reach(lease).await
         && !holders.is_empty()
     {
         findings.problem("postgres", blocked_by(lease, &holders));
+    }
+    if let Ok(mut session) = connector.connect(Purpose::Read).await
+        && let Ok(elsewhere) = accounts::elsewhere(&mut session, settings).await
+    {
+        // One that moved is no fault of the deployment; where none is left the lease was renamed, or the settings mixed up.
+        let none_left = elsewhere.len() == settings.accounts().len();
+        for (account, why) in elsewhere {
+            let says = format!("{account} is not worked on: {why}");
+            if none_left { findings.problem("accounts", says) } else { findings.warn("accounts", says) }
+        }
     }
     if let Ok(mut session) = connector.connect(Purpose::Read).await
         && let Ok(theirs) = sqlx::query_scalar!(r#"SELECT clock_timestamp() AS "now!""#).fetch_one(&mut session).await

@@ -11,7 +11,7 @@ use super::inbox_line::Verdict;
 use super::{Floor, News};
 use crate::election::elector::{Attempt, Event, Installed};
 use crate::election::reason::Ineligible;
-use crate::election::term::{self, EventKind, Installation, Obstacle, TermError, TermStore, belongs_to, blocked_by};
+use crate::election::term::{self, EventKind, Installation, Obstacle, TermError, TermStore, blocked_by};
 use crate::election::timing::Timings;
 use crate::election::{FencingToken, LeaseName, Owner, StoreId};
 use crate::telemetry::{self, Dependency, ErrorKind, event};
@@ -169,9 +169,8 @@ impl Asker {
         tell_silence(&term, news);
         let term = term.map_err(|error| unreachable(&error))?;
         let floor = term.as_ref().map_or(0, |term| term.token.get());
-        let has_term = term.is_some();
         let _ = news.send(News::Term(term));
-        self.way_is_clear(has_term).await?;
+        self.way_is_clear().await?;
         let incumbent = self.store.incumbent(&self.lease).await.map_err(|error| unreachable(&error))?;
         Ok(Floor { token: floor, incumbent })
     }
@@ -196,14 +195,8 @@ impl Asker {
 
     /// What would make an install fail for good is looked for here, where it costs a question and not a candidacy: a
     /// lease that is won in vain keeps the others waiting, and again and again.
-    async fn way_is_clear(&mut self, has_term: bool) -> Result<(), Unfit> {
+    async fn way_is_clear(&mut self) -> Result<(), Unfit> {
         let obstructed = |sentence| Unfit(Ineligible::Obstructed, Some(sentence));
-        if !has_term {
-            let other = self.store.other_lease(&self.lease).await.map_err(|error| unreachable(&error))?;
-            if let Some(other) = other {
-                return Err(obstructed(belongs_to(&other, &self.lease)));
-            }
-        }
         // Not asked of everybody at each turn: a migration that holds the lock for a moment obstructs nobody.
         if self.beyond {
             let holders = self.store.out_of_reach(&self.lease).await.map_err(|error| unreachable(&error))?;

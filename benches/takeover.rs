@@ -137,6 +137,17 @@ async fn main() -> anyhow::Result<()> {
     );
     // Two followers, and a ttl's share of the time that was counted; in hundredths.
     let hundredths = three.saturating_sub(alone) * 100 / u64::from(2 * IDLE_TTLS);
+    let own = alone * 100 / u64::from(IDLE_TTLS);
+    row(
+        "an idle leader's Redis commands",
+        &format!(
+            "sent by a leader alone, in {IDLE_TTLS} ttls: {alone}; a ttl has {} heartbeats",
+            ratio(TTL, HEARTBEAT)
+        ),
+        &format!("{}.{:02} a ttl", own / 100, own % 100),
+        "—",
+        Verdict::NoGoal,
+    );
     row(
         "an idle follower's Redis commands",
         &format!("sent by a fleet of three, and by its leader alone, in {IDLE_TTLS} ttls: {three} and {alone}"),

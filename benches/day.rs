@@ -113,6 +113,7 @@ async fn lead(folder: &Path, database: &Database, clock: &ManualClock) -> anyhow
         leads: Arc::new(|| true),
         progress: Progress::new(Arc::new(clock.clone())),
         refused: Arc::new(|_| {}),
+        failing: Arc::new(|_| {}),
     };
     Ok(Runner::new(bench, reins))
 }

@@ -363,6 +363,42 @@ async fn what_makes_every_candidacy_vain_is_said_once_is_why_it_is_not_ready_and
     worker.ready().await;
 }
 
+#[tokio::test]
+async fn s25_a_leader_whose_passes_fail_hands_the_lead_on_and_another_does_the_work() {
+    let (redis, database) = servers().await;
+    let deployment = Deployment::new(&redis.url(), &database.url());
+    // A file stands where the outbox of the first should be: nothing can be published there.
+    let blocked = deployment.folder.path().join("blocked");
+    std::fs::write(&blocked, "").unwrap();
+    let blocked = format!("file://{}", blocked.display());
+    let short = ("COUNTERFOIL__LEASE__STALL_LIMIT", "3s");
+    let mut first = deployment.start_with("first", &[short, ("COUNTERFOIL__OUTBOX__URL", &blocked)]);
+    first.leads().await;
+    let mut second = deployment.start_with("second", &[short]);
+    second.until("it knows who leads", "/status", |_, body| body.contains("\"token\":1")).await;
+    second.ready().await;
+    let asked = deployment.run(&["run", "--date", "2026-03-02"]);
+    assert!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+
+    second.leads().await;
+    let failing = "counterfoil_leader_transitions_total{lease=\"reconciliation\",reason=\"failing\"} 1";
+    first.until("it says why", "/metrics", |_, page| page.contains(failing)).await;
+    let history = deployment.json(&["history", "--json"]);
+    let events = history.as_array().unwrap();
+    assert_eq!((&events[0]["node"], &events[0]["reason"]), (&"first".into(), &"failing".into()), "{history}");
+    let why = events.iter().find_map(|event| event["detail"].as_str().filter(|said| said.contains("published")));
+    assert!(why.is_some_and(|why| why.contains("passes failed in a row")), "{history}");
+    let said = first.log().lines().filter(|line| line.contains("report.not_published")).count();
+    assert_eq!(said, 1, "said once, and not with each pass:\n{}", first.log());
+
+    let summary = deployment.folder.path().join("outbox/2026-03-02/summary.txt");
+    let passed = |page: &str| {
+        let last = "counterfoil_work_last_pass_timestamp_seconds{lease=\"reconciliation\"} ";
+        page.lines().filter_map(|line| line.strip_prefix(last)).any(|at| at.parse::<f64>().unwrap() > 1e9)
+    };
+    second.until("its passes succeed", "/metrics", |_, page| passed(page) && summary.exists()).await;
+}
+
 /// How each replica stands, where one leads: whether it is ready.
 fn settled(workers: &[Worker]) -> Option<(usize, Vec<bool>)> {
     let leads = |worker: &Worker| worker.get("/status").is_some_and(|(_, body)| body.contains("\"role\":\"leader\""));

@@ -133,6 +133,26 @@ pub async fn last_words(session: &mut PgConnection, lease: &LeaseName) -> Result
     Ok(words)
 }
 
+/// How many terms in a row before this one ended since the work failed, in the last day.
+pub async fn handed_on_before(
+    session: &mut PgConnection,
+    lease: &LeaseName,
+    token: FencingToken,
+) -> Result<i64, DbError> {
+    let terms = sqlx::query_scalar!(
+        r#"SELECT count(*) AS "terms!" FROM counterfoil.leadership_event e
+           WHERE e.lease = $1 AND e.kind = 'term' AND e.token < $2 AND e.started_at > now() - interval '1 day'
+             AND e.token > coalesce((SELECT max(o.token) FROM counterfoil.leadership_event o
+                                     WHERE o.lease = $1 AND o.kind = 'term' AND o.token < $2
+                                       AND o.reason IS DISTINCT FROM 'failing'), 0)"#,
+        lease.as_str(),
+        stored(token)
+    )
+    .fetch_one(session)
+    .await?;
+    Ok(terms)
+}
+
 /// Asks the leader of this term to resign. Served by that term's leader or by nobody: a row that is never answered
 /// cannot fell a later one.
 pub async fn ask_to_resign(

@@ -183,6 +183,7 @@ impl Elector {
             Event::TermSeen { token } => self.on_term_seen(token, now, &mut effects),
             Event::WriteRefused { token } => self.on_write_refused(token, now, &mut effects),
             Event::Unfit => self.on_unfit(now, &mut effects),
+            Event::Failing { token } => self.on_failing(token, now, &mut effects),
             Event::Resign { token } => self.on_resign(token, now, &mut effects),
             Event::WorkStopped { token } => self.on_work_stopped(token, now, &mut effects),
             Event::Shutdown => self.on_shutdown(now, &mut effects),

@@ -351,7 +351,7 @@ struct Desk {
     /// Terms that Postgres installed for us, until the elector takes them up.
     terms: HashMap<FencingToken, Term>,
     stop_work: Option<CancellationToken>,
-    /// Why this replica was last found unfit: the sentence behind the reason *ineligible*.
+    /// Why this replica was last found unfit: the sentence behind the reasons *ineligible* and *failing*.
     unfit: Option<String>,
     /// The term whose work stopped of itself, before it was told to.
     stopped: Option<FencingToken>,
@@ -439,6 +439,10 @@ impl Desk {
                     ..self.entry(EventKind::Refusal)
                 });
                 self.step(Event::WriteRefused { token });
+            }
+            Said::Failing(token, why) => {
+                self.unfit = Some(why);
+                self.step(Event::Failing { token });
             }
             Said::Stopped(token) => {
                 self.stopped = Some(token);
@@ -674,7 +678,7 @@ impl Desk {
 
     /// The sentence behind a reason, where there is one.
     fn behind(&self, reason: Reason) -> Option<String> {
-        (reason == Reason::Ineligible).then(|| self.unfit.clone()).flatten()
+        matches!(reason, Reason::Ineligible | Reason::Failing).then(|| self.unfit.clone()).flatten()
     }
 
     fn entry(&self, kind: EventKind) -> term::Event {

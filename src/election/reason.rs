@@ -35,6 +35,8 @@ pub enum Reason {
     Stalled,
     /// The machine slept.
     Suspended,
+    /// Its passes failed, one after the other: another replica may do better.
+    Failing,
     /// It can no longer do a leader's work: its inbox cannot be read, or Postgres takes no writes.
     Ineligible,
     /// An operator asked for it.
@@ -126,7 +128,7 @@ impl fmt::Display for Role {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Won,
         Self::Installed,
         Self::Lost,
@@ -134,6 +136,7 @@ impl Reason {
         Self::Fenced,
         Self::Stalled,
         Self::Suspended,
+        Self::Failing,
         Self::Ineligible,
         Self::Resigned,
         Self::Shutdown,
@@ -151,6 +154,7 @@ impl Reason {
             Self::Fenced => "fenced",
             Self::Stalled => "stalled",
             Self::Suspended => "suspended",
+            Self::Failing => "failing",
             Self::Ineligible => "ineligible",
             Self::Resigned => "resigned",
             Self::Shutdown => "shutdown",
@@ -166,7 +170,7 @@ impl Reason {
 
     /// What took the term may take the next one too: the replica waits longer each time before it campaigns again.
     pub fn is_setback(self) -> bool {
-        self.is_involuntary() || self == Self::Ineligible
+        self.is_involuntary() || matches!(self, Self::Failing | Self::Ineligible)
     }
 }
 

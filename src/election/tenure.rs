@@ -75,6 +75,8 @@ pub struct OpenStep {
 pub(super) enum Said {
     /// No work of this term is alive.
     Stopped(FencingToken),
+    /// The work of this term fails, pass after pass, for this cause.
+    Failing(FencingToken, String),
     /// Postgres refused a write of this term, in these words.
     Refused(Owner, FencingToken, String),
 }
@@ -112,6 +114,11 @@ impl Tenure {
     /// The open steps: open one for each step at work, and beat it per chunk.
     pub fn progress(&self) -> &Progress {
         &self.progress
+    }
+
+    /// Says that the work of this term fails, pass after pass, and why: another replica shall try.
+    pub fn is_failing(&self, why: String) {
+        let _ = self.said.send(Said::Failing(self.term.token(), why));
     }
 
     /// Says that Postgres refused a write of this term, and in which words: they are written into the history, and the

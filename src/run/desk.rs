@@ -48,6 +48,8 @@ pub struct Desk {
     pub backoff: Duration,
     /// How often a transaction's backend is looked at while nothing else shows that its step gets on.
     pub pulse: Duration,
+    /// How long work may fail before another replica shall try.
+    pub stall_limit: Duration,
 }
 
 // === impl Desk ===
@@ -71,6 +73,7 @@ impl Desk {
             step_attempts: settings.run.step_attempts,
             backoff: BACKOFF,
             pulse: settings.lease.timings.stall_limit / LOOKS_A_STALL,
+            stall_limit: settings.lease.timings.stall_limit,
         }
     }
 

@@ -13,6 +13,7 @@ mod by_query;
 mod close;
 mod day;
 pub mod desk;
+mod failing;
 mod ingest;
 mod join;
 mod left;
@@ -51,6 +52,8 @@ pub struct Reins {
     pub progress: Progress,
     /// Told where Postgres refuses a write of the term, whether or not the term was told to end already.
     pub refused: Arc<dyn Fn(&Fenced) + Send + Sync>,
+    /// Told, and why, where pass after pass fails: the term is to be ended, so that another replica tries.
+    pub failing: Arc<dyn Fn(String) + Send + Sync>,
 }
 
 /// Why the work of a term ended before there was nothing left to do.
@@ -97,12 +100,14 @@ impl Reins {
     pub fn of(tenure: &Arc<Tenure>) -> Self {
         let asked = Arc::clone(tenure);
         let told = Arc::clone(tenure);
+        let failing = Arc::clone(tenure);
         Self {
             term: Arc::clone(tenure.term()),
             stop: tenure.stop().clone(),
             leads: Arc::new(move || asked.leads()),
             progress: tenure.progress().clone(),
             refused: Arc::new(move |verdict| told.was_refused(verdict.to_string())),
+            failing: Arc::new(move |why| failing.is_failing(why)),
         }
     }
 }

@@ -12,8 +12,9 @@ use crate::outbox::{Outbox, Published};
 use crate::supervisor::blocking;
 use crate::telemetry::event;
 
-/// Makes the outbox hold everything of a date. What cannot be written is logged, and tried again by the next pass.
-pub(super) async fn date(hand: &mut Hand, outbox: &Arc<Outbox>, date: NaiveDate) -> Result<bool, RunError> {
+/// Makes the outbox hold everything of a date. What cannot be written is tried again by the next pass, and told if
+/// `say` is set.
+pub(super) async fn date(hand: &mut Hand, outbox: &Arc<Outbox>, date: NaiveDate, say: bool) -> Result<bool, RunError> {
     let lease = hand.lease();
     let files = hand.read(async |session| reports::of_date(session, &lease, date).await).await?;
     let outbox = Arc::clone(outbox);
@@ -28,7 +29,7 @@ pub(super) async fn date(hand: &mut Hand, outbox: &Arc<Outbox>, date: NaiveDate)
         None
     })
     .await;
-    if let Some(error) = &failure {
+    if let Some(error) = failure.as_ref().filter(|_| say) {
         tracing::warn!(event = event::NOT_PUBLISHED, business_date = %date, error = %error, "not published; it stays in the database, and is tried again");
     }
     Ok(failure.is_none())

@@ -15,6 +15,7 @@ use super::account_day::{self, Came, Moment};
 use super::attempts::{Hand, Tools, Tried};
 use super::by_query::{self, ByQuery};
 use super::desk::Desk;
+use super::failing::Failing;
 use super::ingest::Arrived;
 use super::join::side_by_side;
 use super::left::{self, LeftFiles};
@@ -27,7 +28,7 @@ use crate::db::connect::Connector;
 use crate::db::days::DayState;
 use crate::db::requests::RunRequest;
 use crate::db::runs::RunRow;
-use crate::db::{DayKey, accounts, days, files, left as left_rows, requests, runs};
+use crate::db::{DayKey, accounts, days, files, leadership, left as left_rows, requests, runs};
 use crate::inbox::{Entry, Folder, InboxError, Look, PassedOver, ReadError};
 use crate::instant::Boot;
 use crate::matching::Side;
@@ -36,7 +37,7 @@ use crate::report::digest::{self, Digest};
 use crate::report::left::WhyLeft;
 use crate::schedule::bell::Bell;
 use crate::supervisor::blocking;
-use crate::telemetry::{CronTick, RunOutcome, ScheduledDate, WriteOperation, event, metrics};
+use crate::telemetry::{CronTick, RunOutcome, ScheduledDate, WorkPass, WriteOperation, event, metrics};
 
 /// How often the leader looks whether somebody asked for something.
 const ASKED_EVERY: Duration = Duration::from_secs(1);
@@ -67,6 +68,8 @@ pub struct Runner {
     whose: Whose,
     /// Dates of which something may not be in the outbox.
     unpublished: BTreeSet<NaiveDate>,
+    /// Passes that fail, one after the other.
+    failing: Option<Failing>,
     fresh: bool,
 }
 
@@ -111,6 +114,8 @@ pub struct Pass {
     pub planned: u64,
     /// The planner rests.
     pub paused: bool,
+    /// Dates of which something could not be published.
+    pub unpublished: usize,
 }
 
 // === impl Runner ===
@@ -137,6 +142,7 @@ impl Runner {
             lines: summary::Lines::default(),
             whose,
             unpublished: BTreeSet::new(),
+            failing: None,
             fresh: true,
         }
     }
@@ -154,28 +160,73 @@ impl Runner {
                     Err(_) => CronTick::Failed,
                 });
             }
-            let settling = match pass {
-                Ok(pass) => pass.settling,
+            let (settling, failed) = match pass {
+                Ok(Pass { settling, unpublished: 0, .. }) => (settling, None),
+                Ok(pass) => {
+                    (pass.settling, Some(format!("reports of {} dates could not be published", pass.unpublished)))
+                }
                 Err(error) if error.ends_the_term() => return error,
                 Err(error) => {
-                    tracing::warn!(event = event::PASS_ENDED_EARLY, error = %error, "this pass ended early; the next one tries again");
-                    if let Err(ended) = self.tools.pause(Duration::from_secs(1)).await {
-                        return ended;
+                    if self.failing.is_none() {
+                        tracing::warn!(event = event::PASS_ENDED_EARLY, error = %error, "this pass ended early; the next ones try again");
                     }
-                    false
+                    (false, Some(error.to_string()))
                 }
             };
-            match self.rest(bell, settling).await {
+            let again = match failed {
+                None => {
+                    self.succeeded();
+                    Duration::MAX
+                }
+                Some(why) => match self.failed(&why).await {
+                    Ok(again) => again,
+                    Err(ended) => return ended,
+                },
+            };
+            match self.rest(bell, settling, again).await {
                 Ok(woken) => rang = woken,
                 Err(ended) => return ended,
             }
         }
     }
 
-    /// Waits for the next reason to work, and says whether it was the bell.
-    async fn rest(&mut self, bell: &mut Bell, settling: bool) -> Result<bool, RunError> {
+    fn succeeded(&mut self) {
+        metrics::pass(WorkPass::Succeeded);
+        metrics::passed_at(self.tools.clock.wall());
+        if let Some(failing) = self.failing.take() {
+            tracing::info!(event = event::PASSES_AGAIN, passes = failing.passes(), "the work gets on again");
+        }
+    }
+
+    /// Counts a pass that failed, and says when the next one shall begin. Where it has gone on for long, another replica
+    /// shall try: then the term ends.
+    async fn failed(&mut self, why: &str) -> Result<Duration, RunError> {
+        metrics::pass(WorkPass::Failed);
+        let now = self.tools.clock.now();
+        let failing = self.failing.get_or_insert_with(|| Failing::since(now));
+        failing.count();
+        if failing.handed_on.is_none() {
+            let term = Arc::clone(&self.tools.reins.term);
+            let before = async |session: &mut PgConnection| {
+                leadership::handed_on_before(session, term.lease(), term.token()).await
+            };
+            // Where it cannot be asked, it is asked again after the next pass.
+            failing.handed_on = self.hand.read(before).await.ok().and_then(|terms| u32::try_from(terms).ok());
+        }
+        if failing.is_enough(now, self.desk.stall_limit) {
+            let passes = failing.passes();
+            (self.tools.reins.failing)(format!("{passes} passes failed in a row, the last one so: {why}"));
+            // The keeper ends the term; if it has one reason more to keep it, the next pass is a minute away.
+            self.tools.pause(Duration::from_mins(1)).await?;
+        }
+        self.tools.check()?;
+        Ok(failing.pause())
+    }
+
+    /// Waits for the next reason to work, at most for `again`, and says whether it was the bell.
+    async fn rest(&mut self, bell: &mut Bell, settling: bool, again: Duration) -> Result<bool, RunError> {
         let settled = if settling { self.inbox().settle() } else { Duration::MAX };
-        let settled = tokio::time::sleep(settled.min(Duration::from_hours(1)));
+        let settled = tokio::time::sleep(settled.min(again).min(Duration::from_hours(1)));
         tokio::pin!(settled);
         loop {
             tokio::select! {
@@ -222,10 +273,12 @@ impl Runner {
         }
         for date in std::mem::take(&mut self.unpublished) {
             self.tools.check()?;
-            if !publish::date(&mut self.hand, &self.outbox, date).await? {
+            // Said once, and not again with each pass that fails.
+            if !publish::date(&mut self.hand, &self.outbox, date, self.failing.is_none()).await? {
                 self.unpublished.insert(date);
             }
         }
+        pass.unpublished = self.unpublished.len();
         // Last, when nothing of the pass is at work any more.
         self.whose.give_up(&mut self.hand).await?;
         Ok(pass)

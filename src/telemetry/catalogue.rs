@@ -5,7 +5,7 @@
 
 use super::labels::{
     AccountDayOutcome, AccountDayState, CronTick, Dependency, ErrorKind, FileOutcome, LabelDeclaration, LineOutcome,
-    LogLevel, RunOutcome, ScheduledDate, StepOutcome, WriteOperation,
+    LogLevel, RunOutcome, ScheduledDate, StepOutcome, WorkPass, WriteOperation,
 };
 use crate::election::reason::{ElectionOutcome, Ineligible, Reason, RenewalOutcome};
 use crate::matching::{BreakClass, Rule, Side};
@@ -106,6 +106,10 @@ catalogue! {
     // Schedule and runs.
     CRON_TICKS = Kind::Counter, Replica, "counterfoil_cron_ticks_total", [LabelDeclaration::of::<CronTick>()],
         "Ticks of the bell by what came of them. Followers skip theirs.";
+    WORK_PASSES = Kind::Counter, Replica, "counterfoil_work_passes_total", [LabelDeclaration::of::<WorkPass>()],
+        "Looks of a leader at everything there is to do, by how they ended. Whoever fails again and again hands the lead on.";
+    WORK_LAST_PASS = Kind::Gauge, Replica, "counterfoil_work_last_pass_timestamp_seconds", [],
+        "When such a look of this replica last succeeded; 0 if never. Followers make none.";
     SCHEDULED_DATES = Kind::Counter, Replica, "counterfoil_schedule_dates_total", [LabelDeclaration::of::<ScheduledDate>()],
         "Business dates that this replica entered in the ledger of runs. A skipped one is older than catch_up allows.";
     NEXT_DUE = Kind::Gauge, Cluster, "counterfoil_schedule_next_due_timestamp_seconds", [],

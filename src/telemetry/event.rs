@@ -103,7 +103,9 @@ events! {
     WORK_ENDED = "info" "work.ended" ["token", "reason"]
         "The work of a term has stopped; every session of it is closed.";
     PASS_ENDED_EARLY = "warn" "work.pass_ended_early" ["error"]
-        "A look at what there is to do was cut short by something passing. The next one begins within a minute.";
+        "A look at what there is to do was cut short by something passing. Said once, and not again by the next ones, which begin within a minute.";
+    PASSES_AGAIN = "info" "work.passes_again" ["passes"]
+        "After so many looks in a row that failed, one succeeded.";
     RUN_STATUS = "info" "run.status" ["business_date", "status", "digest"]
         "A run came to stand otherwise: complete, failed, or due again.";
     RUN_INCOMPLETE = "warn" "run.incomplete" ["business_date", "deadline", "accounts"]

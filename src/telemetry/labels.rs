@@ -94,6 +94,14 @@ labels! {
         Failed = "failed",
     }
 
+    /// How a look at everything there is to do ended.
+    WorkPass as "outcome" {
+        /// All that could be done was done, and published.
+        Succeeded = "succeeded",
+        /// It was cut short, or could not publish.
+        Failed = "failed",
+    }
+
     /// What became of a business date that was due.
     ScheduledDate as "outcome" {
         /// A run was written for it.
@@ -217,6 +225,7 @@ label!(Reason, "reason", {
     Fenced = "fenced",
     Stalled = "stalled",
     Suspended = "suspended",
+    Failing = "failing",
     Ineligible = "ineligible",
     Resigned = "resigned",
     Shutdown = "shutdown",

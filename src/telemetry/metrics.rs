@@ -7,6 +7,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use metrics::{counter, gauge, histogram};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
@@ -15,7 +16,7 @@ use super::exposition::Page;
 use super::facts::{ClusterFacts, Local, RunFacts};
 use super::labels::{
     AccountDayOutcome, CronTick, Dependency, ErrorKind, FileOutcome, Label, LineOutcome, LogLevel, RunOutcome,
-    ScheduledDate, StepOutcome, WriteOperation,
+    ScheduledDate, StepOutcome, WorkPass, WriteOperation,
 };
 use super::process;
 use crate::election::LeaseName;
@@ -93,6 +94,7 @@ fn begin(node: &str, build: BuildInfo) {
         metrics::describe_gauge!(metric.name, metric.help);
     }
     gauge!(catalogue::BUILD_INFO.name, "version" => build.version, "revision" => build.revision).set(1);
+    gauge!(catalogue::WORK_LAST_PASS.name).set(0);
     gauge!(catalogue::NODE_INFO.name, "node" => node.to_owned()).set(1);
 }
 
@@ -216,6 +218,17 @@ pub fn cron_tick(outcome: CronTick) {
 /// A business date was entered in the ledger of runs.
 pub fn scheduled_date(outcome: ScheduledDate) {
     counter!(catalogue::SCHEDULED_DATES.name, &label(outcome)).increment(1);
+}
+
+/// A look at everything there is to do ended.
+pub fn pass(outcome: WorkPass) {
+    counter!(catalogue::WORK_PASSES.name, &label(outcome)).increment(1);
+}
+
+/// Such a look succeeded at this time.
+pub fn passed_at(now: DateTime<Utc>) {
+    gauge!(catalogue::WORK_LAST_PASS.name)
+        .set(Duration::from_secs(u64::try_from(now.timestamp()).unwrap_or(0)).as_secs_f64());
 }
 
 /// A run ended.

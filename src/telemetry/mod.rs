@@ -20,7 +20,7 @@ mod process;
 pub use facts::{ClusterFacts, Local, RunFacts};
 pub use labels::{
     AccountDayOutcome, AccountDayState, CronTick, Dependency, ErrorKind, FileOutcome, Label, LineOutcome, LogLevel,
-    RunOutcome, ScheduledDate, StepOutcome, WriteOperation,
+    RunOutcome, ScheduledDate, StepOutcome, WorkPass, WriteOperation,
 };
 pub use metrics::{
     BuildInfo, InstallError, Telemetry, account_day, attempt, breaks, cron_tick, dependency_error, election, evicted,

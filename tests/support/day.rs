@@ -167,6 +167,7 @@ pub fn reins(term: &Arc<Term>, clock: &ManualClock) -> Reins {
         leads: Arc::new(|| true),
         progress: Progress::new(Arc::new(clock.clone())),
         refused: Arc::new(|_| {}),
+        failing: Arc::new(|_| {}),
     }
 }
 

@@ -87,6 +87,11 @@ pub enum Event {
     },
     /// This replica can no longer do a leader's work, and whoever can shall lead. Passing faults are not told so.
     Unfit,
+    /// The work of this term fails, pass after pass: another replica shall try.
+    Failing {
+        /// Its token.
+        token: FencingToken,
+    },
     /// An operator asks the leader of this term to resign.
     Resign {
         /// The term that he meant.

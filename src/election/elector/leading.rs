@@ -55,6 +55,13 @@ impl Elector {
         }
     }
 
+    /// Penalised like a loss: whoever takes over may do better, and this one comes back if it is alone.
+    pub(super) fn on_failing(&mut self, token: FencingToken, now: Boot, effects: &mut Vec<Effect>) {
+        if matches!(&self.phase, Phase::Leader { holding, .. } if token == holding.token) {
+            self.step_down(Reason::Failing, now, effects);
+        }
+    }
+
     /// Names the token, so that a request that comes late cannot fell the next leader.
     pub(super) fn on_resign(&mut self, token: FencingToken, now: Boot, effects: &mut Vec<Effect>) {
         if matches!(&self.phase, Phase::Leader { holding, .. } if token == holding.token) {

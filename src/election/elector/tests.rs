@@ -652,6 +652,30 @@ fn that_the_leader_leads_by_another_redis_is_said_once_it_must_have_heard_if_our
 }
 
 #[test]
+fn s25_a_leader_whose_work_fails_steps_down_lets_others_go_first_and_comes_back_if_it_is_alone() {
+    for alone in [false, true] {
+        let mut play = Play::new();
+        play.lead(3);
+        play.tell(Event::Failing { token: token(2) });
+        assert_eq!(play.role(), Role::Leader, "another term's work");
+        play.tell(Event::Failing { token: token(3) });
+        assert_eq!(play.stops_work(), Some(Reason::Failing));
+        let failed = play.now.boot;
+        play.tell(Event::WorkStopped { token: token(3) });
+        let (attempt, publish) = play.releasing().unwrap();
+        assert!(publish, "the others are woken");
+        play.tell(Event::Released { attempt, answered: true });
+        let rest = play.elector.due().left(play.now.boot);
+        play.pass(rest);
+        let asked = play.asked();
+        play.eligible(asked, alone);
+        let campaigns = play.effects.iter().any(|effect| matches!(effect, Effect::Acquire { .. }));
+        assert_eq!(campaigns, alone);
+        assert!(alone || play.elector.due() >= failed + Timings::default().heartbeat);
+    }
+}
+
+#[test]
 fn whoever_was_fenced_lets_the_other_go_first_however_alone_it_seems() {
     let mut play = Play::new();
     play.lead(1);

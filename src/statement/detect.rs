@@ -3,7 +3,7 @@
 //! A format is a line in [`FORMATS`]; the first that knows the beginning of the file reads it. What is not read is
 //! named where it can be: "a zip archive" helps more than "unknown".
 
-use super::{Input, Parsed, bai2, camt, cnab240, mt940, ofx};
+use super::{Input, Parsed, archive, bai2, camt, cnab240, mt940, ofx};
 use crate::book;
 use crate::diagnostic::{Diagnostic, Severity};
 
@@ -32,16 +32,22 @@ const FORMATS: [Reader; 5] = [
 const EXPECTED: &str = "expected a statement as camt.053, MT940, OFX, BAI2 or CNAB 240";
 
 /// Beginnings of files that are known, and not read.
-const MAGIC: [(&[u8], &str); 5] = [
-    (b"\x1F\x8B", "gzip data, which is not opened yet: unpack it first"),
-    (b"PK\x03\x04", "a zip archive (or an Office document), which is not opened yet: unpack it first"),
+const MAGIC: [(&[u8], &str); 3] = [
     (b"PK\x05\x06", "an empty zip archive"),
     (b"%PDF", "a PDF document"),
     (b"\xD0\xCF\x11\xE0", "an old Office document"),
 ];
 
-/// Reads a statement file of any known format.
+/// Reads a statement file of any known format, or an archive of such files.
 pub fn parse(input: &Input<'_>) -> Parsed {
+    if input.bytes.starts_with(archive::GZIP) || input.bytes.starts_with(archive::ZIP) {
+        return archive::parse(input.bytes, |bytes| plain(&Input { bytes }));
+    }
+    plain(input)
+}
+
+/// Reads a file that is no archive.
+fn plain(input: &Input<'_>) -> Parsed {
     let refused = |code, at: Option<(u32, u32)>, message: String| {
         let diagnostic = Diagnostic::new(Severity::Error, code, message);
         Parsed::refused(None, vec![at.into_iter().fold(diagnostic, |found, (line, column)| found.at(line, column))])
@@ -119,8 +125,8 @@ mod tests {
         for (bytes, code, said) in [
             (&b""[..], "EMPTY", "0 bytes"),
             (b" \r\n\t", "EMPTY", "blank"),
-            (b"\x1F\x8B\x08\0", "FORMAT", "gzip"),
-            (b"PK\x03\x04\x14", "FORMAT", "zip"),
+            (b"\x1F\x8B\x08\0", "ARCHIVE", "gzip data that is damaged or cut off"),
+            (b"PK\x03\x04\x14", "ARCHIVE", "a zip archive that cannot be opened"),
             (b"%PDF-1.7", "FORMAT", "PDF"),
             (b"ab\n\0\x01\x02", "FORMAT", "binary"),
             (b"<!DOCTYPE HTML><html>", "FORMAT", "web page"),

@@ -7,6 +7,7 @@
 //!
 //! To add a format: a file here with `parse(&Input) -> Parsed`, a [`Format`], a line in [`detect`], and fixtures.
 
+mod archive;
 pub mod bai2;
 mod balance_row;
 pub mod camt;

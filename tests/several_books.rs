@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,9 @@ use counterfoil::db::runs;
 use counterfoil::election::LeaseName;
 use counterfoil::election::term::{Installation, Term};
 use counterfoil::run::runner::{Bench, Runner};
+use counterfoil::scratch::free_port;
 use counterfoil::scratch::postgres::{self, Database};
+use counterfoil::scratch::redis::Redis;
 use counterfoil::settings::Settings;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};
@@ -392,4 +395,101 @@ async fn a_day_that_an_account_was_moved_before_has_the_digest_of_one_that_nobod
     taker.pass().await.expect("taken back");
     giver.pass().await.expect("nothing to take");
     assert_eq!(whose(&database).await, [is("main", "new")]);
+}
+
+/// A node runs a worker of each book. Whoever is dropped is killed.
+struct Node {
+    name: &'static str,
+    workers: Vec<tokio::process::Child>,
+}
+
+const TAKEOVER: [(&str, &str); 7] = [
+    ("COUNTERFOIL__LEASE__TTL", "4s"),
+    ("COUNTERFOIL__LEASE__HEARTBEAT", "800ms"),
+    ("COUNTERFOIL__LEASE__ATTEMPT_TIMEOUT", "800ms"),
+    ("COUNTERFOIL__LEASE__MARGIN", "200ms"),
+    ("COUNTERFOIL__LEASE__DRAIN", "2s"),
+    ("COUNTERFOIL__LEASE__STALL_LIMIT", "60s"),
+    ("COUNTERFOIL__INBOX__SETTLE", "500ms"),
+];
+
+/// The program, with a book's settings, as whoever runs it on that node would.
+fn program(book: &Book<'_>, redis: &Redis, node: &str) -> tokio::process::Command {
+    let place = |name: &str| format!("file://{}", book.folder.path().join(name).display());
+    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_counterfoil"));
+    command
+        .current_dir(book.folder.path())
+        .envs(TAKEOVER)
+        .env("COUNTERFOIL__LEASE__NAME", book.lease.as_str())
+        .env("COUNTERFOIL__NODE__ID", node)
+        .env("COUNTERFOIL__REDIS__URL", redis.url())
+        .env("COUNTERFOIL__POSTGRES__URL", book.database.url())
+        .env("COUNTERFOIL__INBOX__URL", place("inbox"))
+        .env("COUNTERFOIL__OUTBOX__URL", place("outbox"))
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    command
+}
+
+fn start(books: &[Book<'_>], redis: &Redis, name: &'static str) -> Node {
+    let worker = |book: &Book<'_>| {
+        let port = free_port().expect("a port");
+        let log = std::fs::File::create(book.folder.path().join(format!("{name}.log"))).expect("a log");
+        let mut command = program(book, redis, name);
+        command.arg("worker").env("COUNTERFOIL__HTTP__LISTEN", format!("127.0.0.1:{port}"));
+        command.stdout(Stdio::null()).stderr(log).spawn().expect("a process")
+    };
+    Node { name, workers: books.iter().map(worker).collect() }
+}
+
+/// Which node leads each book, once all are led, and none by a node that has gone.
+async fn led(database: &Database, books: usize, gone: Option<&str>) -> Vec<(String, String)> {
+    for _ in 0..1200 {
+        let led: Vec<(String, String)> =
+            sqlx::query_as("SELECT lease, split_part(owner, ':', 1) FROM counterfoil.leader_term ORDER BY lease")
+                .fetch_all(&mut session(database).await)
+                .await
+                .expect("the terms");
+        if led.len() == books && led.iter().all(|(_, node)| Some(node.as_str()) != gone) {
+            return led;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    unreachable!("not every book is led");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_books_on_three_nodes_are_led_taken_over_when_a_node_dies_and_each_closes_its_own_day() {
+    let (database, redis) = (postgres::migrated().await.expect("a database"), Redis::start().await.expect("a Redis"));
+    let accounts = [("brazil", "operating"), ("europe", "europe"), ("receipts", "receivables")];
+    let books = accounts.map(|(lease, account)| Book::new(&database, lease, &[account]));
+    let mut nodes = ["a", "b", "c"].map(|name| start(&books, &redis, name)).into_iter().collect::<Vec<_>>();
+    let led_by = led(&database, books.len(), None).await;
+    // The node of the first book's leader dies, with all that it leads.
+    let dies = nodes.iter().position(|node| node.name == led_by[0].1).expect("one of the three");
+    let dead = nodes.remove(dies);
+    let name = dead.name;
+    for mut worker in dead.workers {
+        worker.kill().await.expect("killed");
+    }
+    led(&database, books.len(), Some(name)).await;
+    let undisturbed = undisturbed().await;
+    for (book, (lease, account)) in books.iter().zip(accounts) {
+        let mut run = program(book, &redis, "operator");
+        let run = run.args(["run", "--date", DATE, "--wait", "--timeout", "90s"]).output().await.expect("a process");
+        assert!(run.status.success(), "{lease}: {}", String::from_utf8_lossy(&run.stderr));
+        assert_eq!(book.digests(DATE).await, of(&undisturbed, &[account]), "{lease}");
+        let runs = program(book, &redis, "operator").args(["runs", "--json", "--date", DATE]).output().await;
+        let runs: serde_json::Value = serde_json::from_slice(&runs.expect("a process").stdout).expect("JSON");
+        let shown: Vec<_> =
+            runs[0]["accounts"].as_array().expect("accounts").iter().map(|day| &day["account"]).collect();
+        assert_eq!(shown, [account], "the runs of {lease} are its own alone");
+    }
+    assert_eq!(whose(&database).await, accounts_of(&accounts));
+}
+
+fn accounts_of(books: &[(&str, &str)]) -> Vec<(String, String, Option<String>)> {
+    let mut accounts: Vec<_> = books.iter().map(|(lease, account)| is(account, lease)).collect();
+    accounts.sort();
+    accounts
 }

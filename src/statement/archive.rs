@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_small_file_that_unpacks_to_a_huge_one_is_stopped_at_the_limit() {
         let mut packed = GzEncoder::new(Vec::new(), Compression::best());
-        packed.write_all(&[0; 1 << 16]).unwrap();
+        packed.write_all(&vec![0; 1 << 16]).unwrap();
         let packed = packed.finish().unwrap();
         let mut left = (1 << 16) + 1;
         assert_eq!(take(MultiGzDecoder::new(&packed[..]), &mut left).unwrap().len(), 1 << 16);

@@ -170,6 +170,42 @@ CREATE FUNCTION counterfoil.hold_term(owner text) RETURNS boolean
         END
     $$;
 
+-- A worker that would lead a lease holds a third one, shared: (1128682562, lease_key(lease)), on a session of its election,
+-- once however often this is called. It says that it is there, so that a node that leads more may leave the lease to it.
+CREATE FUNCTION counterfoil.attend(lease text) RETURNS boolean
+    LANGUAGE sql VOLATILE STRICT
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+        SELECT CASE
+            WHEN EXISTS (
+                SELECT FROM pg_locks l
+                WHERE l.locktype = 'advisory' AND l.classid = 1128682562::oid
+                  AND l.objid = (counterfoil.lease_key(lease)::bigint & 4294967295)::oid
+                  AND l.objsubid = 2 AND l.pid = pg_backend_pid())
+            THEN true
+            ELSE pg_try_advisory_lock_shared(1128682562, counterfoil.lease_key(lease))
+        END
+    $$;
+
+-- Which node leads which lease, of those whose leader is alive, and which nodes attend it, leaders among them.
+CREATE FUNCTION counterfoil.attendance() RETURNS TABLE (lease text, node text, leads boolean)
+    LANGUAGE sql STABLE
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+        SELECT t.lease, regexp_replace(t.owner, ':[^:]*$', ''), true
+        FROM counterfoil.leader_term t
+        WHERE counterfoil.is_alive(t.owner)
+        UNION ALL
+        SELECT DISTINCT t.lease, substring(a.application_name FROM '^counterfoil/(.*)/election$'), false
+        FROM pg_locks l
+        JOIN counterfoil.leader_term t ON l.objid = (counterfoil.lease_key(t.lease)::bigint & 4294967295)::oid
+        JOIN pg_stat_activity a ON a.pid = l.pid
+        WHERE l.locktype = 'advisory'
+          AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+          AND l.classid = 1128682562::oid AND l.objsubid = 2 AND l.granted
+          AND a.application_name ~ '^counterfoil/.*/election$'
+    $$;
+
 -- === Installing a term ===
 
 -- Makes (token, owner) the installed term if its token is higher than the installed one, and returns the row that stands
@@ -534,7 +570,7 @@ GRANT INSERT (account, step, key, owner) ON counterfoil.checkpoint TO counterfoi
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA counterfoil FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
     counterfoil.lease_key(text), counterfoil.lock_holders(text), counterfoil.evict_holders(text),
-    counterfoil.is_alive(text), counterfoil.hold_term(text),
+    counterfoil.is_alive(text), counterfoil.hold_term(text), counterfoil.attend(text), counterfoil.attendance(),
     counterfoil.install_term(text, bigint, text, uuid), counterfoil.enter_term(text, bigint, text), counterfoil.entered_token(),
     counterfoil.entered_lease(), counterfoil.enter_account(text)
     TO counterfoil_worker;

@@ -493,3 +493,31 @@ fn accounts_of(books: &[(&str, &str)]) -> Vec<(String, String, Option<String>)> 
     accounts.sort();
     accounts
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_came_first_and_leads_every_book_shares_them_out_with_those_that_come_later() {
+    let (database, redis) = (postgres::migrated().await.expect("a database"), Redis::start().await.expect("a Redis"));
+    let accounts = [("brazil", "operating"), ("europe", "europe"), ("receipts", "receivables")];
+    let books = accounts.map(|(lease, account)| Book::new(&database, lease, &[account]));
+    let _first = start(&books, &redis, "a");
+    let led_by = led(&database, books.len(), None).await;
+    assert!(led_by.iter().all(|(_, node)| node == "a"), "{led_by:?}");
+    let _later = ["b", "c"].map(|name| start(&books, &redis, name));
+    let mut shared = Vec::new();
+    for _ in 0..1200 {
+        shared = led(&database, books.len(), None).await.into_iter().map(|(_, node)| node).collect();
+        shared.sort();
+        if shared == ["a", "b", "c"] {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(shared, ["a", "b", "c"], "one book each");
+    let reasons: Vec<(String,)> = sqlx::query_as(
+        "SELECT reason FROM counterfoil.leadership_event WHERE kind = 'term' AND ended_at IS NOT NULL ORDER BY id",
+    )
+    .fetch_all(&mut session(&database).await)
+    .await
+    .expect("the terms");
+    assert_eq!(reasons, [("shared_out".to_owned(),), ("shared_out".to_owned(),)], "two hand-overs, and then rest");
+}

@@ -213,7 +213,7 @@ impl Standing {
         session::ask(config, Purpose::Read, async |settings, session| {
             let lease = &settings.lease.name;
             let term = leadership::installed(session, lease).await?;
-            let mut waiting = leadership::replicas(session).await?;
+            let mut waiting = leadership::replicas(session, lease).await?;
             // Asked after the term: a hand-over in between shows as a lease whose term is not seen yet.
             let redis = InRedis::look(settings).await;
             let leads = match &term {

@@ -71,13 +71,12 @@ pub async fn installed(session: &mut PgConnection, lease: &LeaseName) -> Result<
     Ok(term)
 }
 
-/// Replicas whose election has a session here: by name, each once. Sessions of another login are not seen.
-pub async fn replicas(session: &mut PgConnection) -> Result<Vec<String>, DbError> {
+/// Replicas that lead or would lead a lease that was led before: by name, each once. Sessions of another login are not
+/// seen.
+pub async fn replicas(session: &mut PgConnection, lease: &LeaseName) -> Result<Vec<String>, DbError> {
     let nodes = sqlx::query_scalar!(
-        r#"SELECT DISTINCT substring(application_name FROM '^counterfoil/(.*)/election$') AS "node!"
-           FROM pg_stat_activity
-           WHERE datname = current_database() AND application_name ~ '^counterfoil/.*/election$'
-           ORDER BY 1"#
+        r#"SELECT DISTINCT node AS "node!" FROM counterfoil.attendance() WHERE lease = $1 AND NOT leads ORDER BY 1"#,
+        lease.as_str()
     )
     .fetch_all(session)
     .await?;

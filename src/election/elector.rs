@@ -64,6 +64,10 @@ pub struct Elector {
     elsewhere_since: Option<Boot>,
     /// Until then others go first, whether or not there are any.
     resigned_until: Boot,
+    /// Until then nodes that lead fewer books go first.
+    gives_way_until: Option<Boot>,
+    /// How often in a row it gave the lease up for a node that did not take it.
+    given_up: u32,
     /// A release was heard while a question was under way: ask again at once if it was answered "held".
     heard: bool,
     slept: Option<Duration>,
@@ -154,6 +158,8 @@ impl Elector {
             fenced: false,
             elsewhere_since: None,
             resigned_until: Boot::ZERO,
+            gives_way_until: None,
+            given_up: 0,
             heard: false,
             slept: None,
             ending: false,
@@ -184,6 +190,7 @@ impl Elector {
             Event::WriteRefused { token } => self.on_write_refused(token, now, &mut effects),
             Event::Unfit => self.on_unfit(now, &mut effects),
             Event::Failing { token } => self.on_failing(token, now, &mut effects),
+            Event::Crowded { token } => self.on_crowded(token, now, &mut effects),
             Event::Resign { token } => self.on_resign(token, now, &mut effects),
             Event::WorkStopped { token } => self.on_work_stopped(token, now, &mut effects),
             Event::Shutdown => self.on_shutdown(now, &mut effects),

@@ -142,6 +142,8 @@ struct Floor {
     token: u64,
     /// The Redis in which its leader won, while that leader is alive.
     incumbent: Option<StoreId>,
+    /// How many other leases this node leads.
+    load: u32,
 }
 
 /// What the lines tell the keeper.
@@ -278,7 +280,8 @@ impl Keeper {
             news.clone(),
         ));
         let (history, entries) = mpsc::unbounded_channel();
-        let look = postgres_line::Look { store: store(), lease: settings.lease.clone(), timings };
+        let look =
+            postgres_line::Look { store: store(), lease: settings.lease.clone(), eligible: settings.eligible, timings };
         lines.spawn(look.run(entries, news));
 
         let seed = u64::from_le_bytes(*Uuid::new_v4().as_bytes().first_chunk().unwrap_or(&[0; 8]));
@@ -363,7 +366,7 @@ struct Desk {
 impl Floor {
     /// A candidacy's leave, with a nonce of its own.
     fn fit(self, alone: bool) -> Fit {
-        Fit { floor: self.token, incumbent: self.incumbent, nonce: Uuid::new_v4(), alone }
+        Fit { floor: self.token, incumbent: self.incumbent, load: self.load, nonce: Uuid::new_v4(), alone }
     }
 }
 

@@ -8,6 +8,7 @@ pub mod keeper;
 pub mod lease;
 pub mod reason;
 pub mod self_test;
+pub mod share;
 pub mod tenure;
 pub mod term;
 pub mod timing;

@@ -37,6 +37,8 @@ pub enum Reason {
     Suspended,
     /// Its passes failed, one after the other: another replica may do better.
     Failing,
+    /// A node that waits for this lease leads at least two books fewer: it was left to it.
+    SharedOut,
     /// It can no longer do a leader's work: its inbox cannot be read, or Postgres takes no writes.
     Ineligible,
     /// An operator asked for it.
@@ -128,7 +130,7 @@ impl fmt::Display for Role {
 
 impl Reason {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Won,
         Self::Installed,
         Self::Lost,
@@ -137,6 +139,7 @@ impl Reason {
         Self::Stalled,
         Self::Suspended,
         Self::Failing,
+        Self::SharedOut,
         Self::Ineligible,
         Self::Resigned,
         Self::Shutdown,
@@ -155,6 +158,7 @@ impl Reason {
             Self::Stalled => "stalled",
             Self::Suspended => "suspended",
             Self::Failing => "failing",
+            Self::SharedOut => "shared_out",
             Self::Ineligible => "ineligible",
             Self::Resigned => "resigned",
             Self::Shutdown => "shutdown",

@@ -14,6 +14,7 @@ use sqlx::Executor;
 use sqlx::postgres::{PgConnection, PgDatabaseError};
 
 use super::reason::Reason;
+use super::share::Picture;
 use super::{FencingToken, LeaseName, Owner, StoreId};
 use crate::db::connect::{ConnectError, Connector, Limits, Purpose};
 use crate::db::leadership;
@@ -389,6 +390,36 @@ impl TermStore {
             })
             .await?;
         Ok(store.map(StoreId::new))
+    }
+
+    /// Says that this replica would lead the lease, by a lock that this session holds as long as it lives.
+    pub async fn attend(&mut self, lease: &LeaseName) -> Result<(), TermError> {
+        self.call("attend", self.limit, async |session| {
+            sqlx::query!(r#"SELECT counterfoil.attend($1) AS "attends!""#, lease.as_str()).fetch_one(session).await
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Who leads what, and who would.
+    pub async fn picture(&mut self) -> Result<Picture, TermError> {
+        let rows = self
+            .call("share", self.limit, async |session| {
+                sqlx::query!(
+                    r#"SELECT lease AS "lease!", node AS "node!", leads AS "leads!" FROM counterfoil.attendance()"#
+                )
+                .fetch_all(session)
+                .await
+            })
+            .await?;
+        let mut picture = Picture::default();
+        for row in rows {
+            // A name that the schema would not have let in is nobody's lease.
+            let Ok(lease) = LeaseName::new(&row.lease) else { continue };
+            let of = if row.leads { &mut picture.leads } else { &mut picture.attends };
+            of.push((lease, row.node));
+        }
+        Ok(picture)
     }
 
     /// Ends the sessions that hold the lease's lock in this database, never its own.

@@ -148,6 +148,12 @@ impl Timings {
         (self.ttl / 20).min(Duration::from_millis(300))
     }
 
+    /// How long a candidate waits for each other lease that its node leads, so that nodes which lead fewer go first: they
+    /// wake and ask within this time.
+    pub fn gives_way(&self) -> Duration {
+        Self::WAKE + self.contest() * 2
+    }
+
     /// How long one install may wait for the lease's lock before the candidate evicts.
     pub fn install_bound(&self) -> Duration {
         (self.ttl / 5).min(Duration::from_secs(3))

@@ -226,6 +226,7 @@ label!(Reason, "reason", {
     Stalled = "stalled",
     Suspended = "suspended",
     Failing = "failing",
+    SharedOut = "shared_out",
     Ineligible = "ineligible",
     Resigned = "resigned",
     Shutdown = "shutdown",

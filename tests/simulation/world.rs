@@ -349,6 +349,7 @@ impl World {
             Ok(Fit {
                 floor: self.postgres.floor(),
                 incumbent: self.postgres.incumbent(),
+                load: 0,
                 nonce,
                 alone: self.dice.chance(100),
             })

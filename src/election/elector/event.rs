@@ -92,6 +92,11 @@ pub enum Event {
         /// Its token.
         token: FencingToken,
     },
+    /// A node that waits for this lease leads at least two books fewer than this one.
+    Crowded {
+        /// The term that was installed then.
+        token: FencingToken,
+    },
     /// An operator asks the leader of this term to resign.
     Resign {
         /// The term that he meant.
@@ -113,6 +118,8 @@ pub struct Fit {
     pub floor: u64,
     /// The Redis in which the installed leader won, while that leader is alive: no other Redis may grant a lease.
     pub incumbent: Option<StoreId>,
+    /// How many other leases this node leads: others go first, the longer the more.
+    pub load: u32,
     /// Fresh: makes the owner of a new candidacy unique.
     pub nonce: Uuid,
     /// No other replica was seen. Asked for by `count_peers`; false if it was not, or could not be told.

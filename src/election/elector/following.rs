@@ -52,6 +52,14 @@ impl Elector {
             self.phase = Phase::Resting { until: self.hold_until, wakeable: false };
             return;
         }
+        if fit.load > 0 {
+            let until = *self.gives_way_until.get_or_insert(now + self.timings.gives_way() * fit.load);
+            if now < until {
+                self.phase = Phase::Resting { until, wakeable: false };
+                return;
+            }
+        }
+        self.gives_way_until = None;
         self.campaign(&fit, now, effects);
     }
 
@@ -102,6 +110,7 @@ impl Elector {
             }
             Acquired::Held { left } if current => {
                 self.candidacy = None;
+                self.given_up = 0;
                 self.held_back = None;
                 self.setbacks = 0;
                 let heard = std::mem::take(&mut self.heard);

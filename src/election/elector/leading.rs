@@ -7,6 +7,10 @@ use crate::instant::Boot;
 
 /// A term that lasted this many ttl makes its replica's earlier losses forgotten.
 const STABLE_TTLS: u32 = 8;
+/// A term is not given up to another node before it has lasted so many ttl.
+const RESTED_TTLS: u32 = 2;
+/// How often that doubles where nobody takes what is given up.
+const MOST_DOUBLINGS: u32 = 8;
 
 impl Elector {
     pub(super) fn become_leader(&mut self, holding: Holding, since: Boot, now: Boot, effects: &mut Vec<Effect>) {
@@ -59,6 +63,17 @@ impl Elector {
     pub(super) fn on_failing(&mut self, token: FencingToken, now: Boot, effects: &mut Vec<Effect>) {
         if matches!(&self.phase, Phase::Leader { holding, .. } if token == holding.token) {
             self.step_down(Reason::Failing, now, effects);
+        }
+    }
+
+    /// Only at rest, and only a term that has stood for a while: longer each time that nobody took what was given up.
+    pub(super) fn on_crowded(&mut self, token: FencingToken, now: Boot, effects: &mut Vec<Effect>) {
+        let Phase::Leader { holding, since, beat: None } = &self.phase else { return };
+        let stood =
+            now.since(*since) >= self.timings.ttl.saturating_mul(RESTED_TTLS << self.given_up.min(MOST_DOUBLINGS));
+        if holding.token == token && stood {
+            self.given_up = self.given_up.saturating_add(1);
+            self.step_down(Reason::SharedOut, now, effects);
         }
     }
 

@@ -67,6 +67,8 @@ pub(super) struct Asker {
 pub(super) struct Look {
     pub(super) store: TermStore,
     pub(super) lease: LeaseName,
+    /// It may lead (`lease.eligible`): others that lead more may leave the lease to it.
+    pub(super) eligible: bool,
     pub(super) timings: Timings,
 }
 
@@ -172,7 +174,9 @@ impl Asker {
         let _ = news.send(News::Term(term));
         self.way_is_clear().await?;
         let incumbent = self.store.incumbent(&self.lease).await.map_err(|error| unreachable(&error))?;
-        Ok(Floor { token: floor, incumbent })
+        let picture = self.store.picture().await.map_err(|error| unreachable(&error))?;
+        let load = picture.load(self.store.node(), &self.lease);
+        Ok(Floor { token: floor, incumbent, load })
     }
 
     /// The next call. Meanwhile, while a term of this replica's stands, each heartbeat says that its leader is there.
@@ -310,12 +314,26 @@ impl Look {
         tell_silence(&term, news);
         let Ok(term) = term else { return };
         let token = term.as_ref().map(|term| term.token);
+        self.share(token, obstacle.is_ok(), news).await;
         let _ = news.send(News::Term(term));
         // Asked by every replica, served by the one that leads that term. It needs no answer of its own: the term ends.
         if let Some(token) = token
             && let Ok(true) = self.store.is_asked_to_resign(&self.lease, token).await
         {
             let _ = news.send(News::Event(Event::Resign { token }));
+        }
+    }
+
+    /// Says that this replica would lead, and asks whether its node leads more than its part. A silent Postgres is told of
+    /// by the looks before this one.
+    async fn share(&mut self, token: Option<FencingToken>, fit: bool, news: &mpsc::UnboundedSender<News>) {
+        if !self.eligible || !fit || self.store.attend(&self.lease).await.is_err() {
+            return;
+        }
+        let (Some(token), Ok(picture)) = (token, self.store.picture().await) else { return };
+        if picture.gives_up(self.store.node(), &self.lease) {
+            // Every replica of the node asks; only the one that leads this term is concerned.
+            let _ = news.send(News::Event(Event::Crowded { token }));
         }
     }
 }

@@ -193,7 +193,7 @@ fn every_order_of_events_keeps_every_promise() {
 #[test]
 fn every_order_of_events_keeps_every_promise_though_redis_forgets() {
     let sizes = if option_env!("COUNTERFOIL_MODEL").is_some() { &LARGE[..] } else { &[] };
-    assert_eq!(exhaust(FORGETFUL), 515_673, "another protocol, or another model: say so in docs/verification.md");
+    assert_eq!(exhaust(FORGETFUL), 515_671, "another protocol, or another model: say so in docs/verification.md");
     for size in sizes {
         exhaust(*size);
     }

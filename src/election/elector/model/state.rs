@@ -133,7 +133,7 @@ impl State {
                 // Postgres is asked, and answers, at once: the floor grows old all the same, while the acquire is under
                 // way with it.
                 Effect::Ask { attempt, .. } => {
-                    let fit = Fit { floor, incumbent: None, nonce: FRESH, alone: true };
+                    let fit = Fit { floor, incumbent: None, load: 0, nonce: FRESH, alone: true };
                     self.tell(index, Event::Eligibility { attempt, answer: Ok(fit) }, size);
                 }
                 Effect::Acquire { attempt, owner, floor, .. } => {

@@ -71,6 +71,20 @@ fn a_member_that_is_refused_refuses_the_archive_and_is_named() {
 }
 
 #[test]
+fn two_members_of_one_name_are_not_one() {
+    // The library that packs refuses it; other programs do not: the second name is changed in the bytes.
+    let mut packed = zip(&[("a.ofx", TWO_ACCOUNTS), ("b.ofx", CARD)]);
+    for at in 0..packed.len() - 5 {
+        if &packed[at..at + 5] == b"b.ofx" {
+            packed[at] = b'a';
+        }
+    }
+    let (code, message) = refused(&packed);
+    assert_eq!(code, "ARCHIVE");
+    assert!(message.contains("2 members, 1 of which"), "{message}");
+}
+
+#[test]
 fn what_no_careful_person_would_open_is_not_opened() {
     let nested = zip(&[("inner.zip", &zip(&[("b.ofx", CARD)]))]);
     assert!(refused(&nested).1.contains("an archive in an archive"));

@@ -210,7 +210,9 @@ fn lines_of_one_form_that_means_nothing_refuse_the_file_with_their_place_all_at_
     let told: Vec<_> = refused(&text).into_iter().map(|(code, line, _)| (code, line)).collect();
     assert_eq!(told, [("LINE", Some(4)), ("LINE", Some(5))]);
     assert!(
-        refused(&text)[0].2.contains("amount \"-104,12NTRF\": expected digits and a comma"),
+        refused(&text)[0]
+            .2
+            .contains("amount \"-104,12NTRF\": expected digits, a comma, and behind it no more than the currency has"),
         "{:?}",
         refused(&text)
     );
@@ -251,6 +253,31 @@ fn a_zero_line_is_no_movement_and_old_character_sets_are_read() {
 fn a_line_that_swallowed_the_next_one_is_taken_apart() {
     let text = message("C261116EUR0,", ":61:2611161116C5,NTRFNONREF:86:166?00GUTSCHRIFT?20DANKE\n", "C261116EUR5,");
     assert_eq!(only(&text).lines[0].description, "GUTSCHRIFT DANKE");
+}
+
+#[test]
+fn what_follows_a_message_is_refused_and_never_left_out() {
+    let whole = message("C261116EUR0,", "", "C261116EUR0,");
+    for (text, line) in [
+        (format!("{whole}{}\n", "a line that no bank writes behind its messages"), 6),
+        (whole.replace("\n-\n", "\nand more\n"), 5),
+    ] {
+        assert_eq!(
+            refused(&text).into_iter().map(|(code, line, _)| (code, line)).collect::<Vec<_>>(),
+            [("CONTENT", Some(line))]
+        );
+    }
+    let long = format!(":61:2611161116C5,NTRF\n:86:{}\n", "A".repeat(70_000));
+    assert_eq!(refused(&message("C261116EUR0,", &long, "C261116EUR5,"))[0].0, "LIMIT");
+    let odd = message("C261116EUR0,", ":61:2611161116C5,5OTRFX\n", "C261116EUR5,5");
+    assert_eq!(refused(&odd)[0].0, "LINE");
+}
+
+#[test]
+fn a_line_booked_after_the_closing_day_is_said() {
+    let text = message("C261115EUR0,", ":61:2611161120C5,NTRF\n:61:2611161116C5,NTRF\n", "C261116EUR10,");
+    let told: Vec<_> = parse(text.as_bytes()).diagnostics.iter().map(|it| (it.severity, it.code, it.line)).collect();
+    assert_eq!(told, [(Severity::Warning, "PERIOD", Some(4))]);
 }
 
 proptest! {

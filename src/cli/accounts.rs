@@ -11,6 +11,7 @@ use super::{Exit, UsageError, out, session, words};
 use crate::db::DbError;
 use crate::db::accounts::{self, AccountRow};
 use crate::db::connect::Purpose;
+use crate::db::leadership;
 use crate::election::LeaseName;
 use crate::settings::Settings;
 
@@ -120,6 +121,11 @@ impl Move {
             };
             if row.lease == to.as_str() && !row.is_to_move() {
                 bail!("{} belongs to lease {to} already", self.account);
+            }
+            if leadership::installed(session, &to).await?.is_none() {
+                bail!(
+                    "no worker has led a lease {to} in this database yet: start its workers first, or is the name misspelt?"
+                );
             }
             accounts::ask(session, &row, &to, &self.reason, &self.actor).await?;
             Ok(row)

@@ -15,6 +15,9 @@ pub(super) const GZIP: &[u8] = b"\x1F\x8B";
 /// How a zip archive begins.
 pub(super) const ZIP: &[u8] = b"PK\x03\x04";
 
+/// How the record at a zip archive's end begins.
+const END: &[u8] = b"PK\x05\x06";
+
 /// How much may be unpacked of one file, in all. What is read by itself may be as large.
 const MAX_BYTES: u64 = 1 << 30;
 /// How many members an archive may have.
@@ -82,6 +85,12 @@ fn unzip(bytes: &[u8]) -> Result<Vec<Member>, String> {
     if archive.len() > MAX_MEMBERS {
         return Err(format!("a zip archive of {} members; no more than {MAX_MEMBERS} are opened", archive.len()));
     }
+    if let Some(told) = members_told(bytes).filter(|told| *told != archive.len()) {
+        return Err(format!(
+            "a zip archive of {told} members, {} of which have a name of their own: rename one",
+            archive.len()
+        ));
+    }
     if archive.file_names().any(|name| name.is_ok_and(|name| name == "[Content_Types].xml")) {
         return Err("an Office document: save its table as CSV".to_owned());
     }
@@ -103,6 +112,14 @@ fn unzip(bytes: &[u8]) -> Result<Vec<Member>, String> {
     // The order in which a tool packed them means nothing.
     members.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(members)
+}
+
+/// How many members the archive's own end record tells of; none where they are too many for it. Members of one name are
+/// one to the library, which would lose the first.
+fn members_told(bytes: &[u8]) -> Option<usize> {
+    let end = bytes.windows(END.len()).rposition(|window| window == END)?;
+    let count = u16::from_le_bytes([*bytes.get(end + 10)?, *bytes.get(end + 11)?]);
+    (count != u16::MAX).then_some(usize::from(count))
 }
 
 /// Unpacks one member; no more than is left.

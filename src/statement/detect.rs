@@ -3,7 +3,7 @@
 //! A format is a line in [`FORMATS`]; the first that knows the beginning of the file reads it. What is not read is
 //! named where it can be: "a zip archive" helps more than "unknown".
 
-use super::{Input, Parsed, archive, bai2, camt, cnab240, mt940, ofx};
+use super::{Format, Input, Parsed, archive, bai2, camt, cnab240, mt940, ofx};
 use crate::book;
 use crate::diagnostic::{Diagnostic, Severity};
 
@@ -27,6 +27,9 @@ const FORMATS: [Reader; 5] = [
     // Last: a line with `:20:` could stand in the text of any other.
     Reader { knows: mt940::knows, parse: mt940::parse },
 ];
+
+/// What every camt message has near its beginning.
+const CAMT: &[u8] = b":iso:20022:tech:xsd:camt.05";
 
 /// What the formats are called where none of them is found.
 const EXPECTED: &str = "expected a statement as camt.053, MT940, OFX, BAI2 or CNAB 240";
@@ -60,7 +63,12 @@ fn plain(input: &Input<'_>) -> Parsed {
     }
     let head = head(input.bytes);
     if let Some(reader) = FORMATS.iter().find(|format| (format.knows)(&head)) {
-        return (reader.parse)(input);
+        let mut parsed = (reader.parse)(input);
+        if let Some(foreign) = parsed.format.and_then(|format| foreign(input.bytes, format)) {
+            parsed.diagnostics.push(foreign);
+            parsed.statements.clear();
+        }
+        return parsed;
     }
     if input.bytes.iter().all(u8::is_ascii_whitespace) {
         return refused("EMPTY", None, format!("the file is blank: {EXPECTED}"));
@@ -83,6 +91,33 @@ fn plain(input: &Input<'_>) -> Parsed {
         |what| format!("{what}, which is not read yet"),
     );
     refused("FORMAT", Some((1, 1)), format!("this is {what}; {EXPECTED}"))
+}
+
+/// A statement of another format in the same file, which its reader would pass over: known by how it begins, at the
+/// beginning of a line.
+fn foreign(bytes: &[u8], format: Format) -> Option<Diagnostic> {
+    let mut lines = (1..).zip(bytes.split(|byte| *byte == b'\n')).peekable();
+    while let Some((number, line)) = lines.next() {
+        let begins = |start: &[u8]| line.starts_with(start);
+        let other = match line.first() {
+            Some(b':' | b'{') if begins(b":20:") || begins(b"{1:F") => Format::Mt940,
+            Some(b'O') if begins(b"OFXHEADER") => Format::Ofx,
+            Some(b'<') if line.windows(CAMT.len()).take(HEAD).any(|window| window == CAMT) => Format::Camt053,
+            Some(b'0') if begins(b"01,") && lines.peek().is_some_and(|(_, next)| next.starts_with(b"02,")) => {
+                Format::Bai2
+            }
+            _ => continue,
+        };
+        if other != format {
+            let message = format!(
+                "the file is {}, and {} begins here: a file holds statements of one format. Put the other into a file of its own",
+                format.title(),
+                other.title()
+            );
+            return Some(Diagnostic::new(Severity::Error, "MIXED", message).at_line(number));
+        }
+    }
+    None
 }
 
 /// The beginning as text, good enough to tell formats apart.
@@ -114,7 +149,6 @@ fn beginning(head: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::statement::Format;
 
     fn read(bytes: &[u8]) -> Parsed {
         parse(&Input { bytes })
@@ -147,5 +181,25 @@ mod tests {
         assert_eq!(read(b"\xFF\xFE<\0O\0F\0X\0>\0").format, Some(Format::Ofx));
         let binary = read(b"ab\n\0").diagnostics;
         assert_eq!((binary[0].line, binary[0].column), (Some(2), Some(1)));
+    }
+
+    #[test]
+    fn a_second_format_in_a_file_is_refused_and_never_passed_over() {
+        let mt940 = ":20:X\n:25:1/2\n:60F:C261116EUR5,\n:62F:C261116EUR5,\n-\n";
+        let ofx = "OFXHEADER:100\n\n<OFX><BANKMSGSRSV1><STMTTRNRS><STMTRS><CURDEF>BRL<BANKACCTFROM><BANKID>1<ACCTID>2\
+                   </BANKACCTFROM><BANKTRANLIST><DTSTART>20261110<DTEND>20261111</BANKTRANLIST></STMTRS></STMTTRNRS>\
+                   </BANKMSGSRSV1></OFX>\n";
+        let bai2 = "01,A,B,261117,0600,1,,,2/\n02,B,A,1,261116,,USD,/\n03,1,,/\n49,,/\n98,,,/\n99,,,/\n";
+        let camt = "<Document xmlns=\"urn:iso:std:iso:20022:tech:xsd:camt.053.001.08\"><BkToCstmrStmt/></Document>\n";
+        for (at, one) in [mt940, ofx, bai2].into_iter().enumerate() {
+            assert!(!read(one.as_bytes()).statements.is_empty(), "{one}");
+            for (_, other) in [mt940, ofx, bai2, camt].into_iter().enumerate().filter(|(other, _)| *other != at) {
+                for both in [[one, other].concat(), [other, one].concat()] {
+                    let parsed = read(both.as_bytes());
+                    assert!(parsed.statements.is_empty(), "{both}");
+                    assert!(parsed.diagnostics.iter().any(|found| found.severity == Severity::Error), "{both}");
+                }
+            }
+        }
     }
 }

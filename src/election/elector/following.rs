@@ -52,12 +52,17 @@ impl Elector {
             self.phase = Phase::Resting { until: self.hold_until, wakeable: false };
             return;
         }
-        if fit.load > 0 {
-            let until = *self.gives_way_until.get_or_insert(now + self.timings.gives_way() * fit.load);
-            if now < until {
-                self.phase = Phase::Resting { until, wakeable: false };
-                return;
-            }
+        let mut wait = self.timings.gives_way() * fit.load;
+        if self.held_back == Some(Ineligible::OtherRedis) && fit.incumbent.is_none() {
+            // The leader of the other Redis has gone. Those who share its Redis must wait for the lease's end, and shall
+            // not find that this one, which need not, was faster.
+            wait += self.timings.ttl * 2;
+        }
+        let until = *self.gives_way_until.get_or_insert(now + wait);
+        // A leader of another Redis that is there is not waited for: Redis is asked, and says that it is another.
+        if now < until && fit.incumbent.is_none_or(|_| fit.load > 0) {
+            self.phase = Phase::Resting { until, wakeable: false };
+            return;
         }
         self.gives_way_until = None;
         self.campaign(&fit, now, effects);

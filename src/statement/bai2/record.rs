@@ -25,6 +25,9 @@ pub(super) struct Fields<'r, 'a> {
     at: usize,
 }
 
+/// The longest record that is read, continuations among it.
+const MAX_RECORD: usize = 1 << 20;
+
 /// Every code there is.
 const CODES: [&str; 8] = ["01", "02", "03", "16", "49", "88", "98", "99"];
 
@@ -40,6 +43,14 @@ pub(super) fn records<'a>(text: &'a str, found: &mut Diagnostics) -> Vec<Record<
             let (this, next) = first_of(rest);
             take(this, line, &mut records, found);
             rest = next;
+        }
+    }
+    for record in &records {
+        let length: usize = record.parts.iter().map(|part| part.len()).sum();
+        if length > MAX_RECORD {
+            let message =
+                format!("a record of {length} bytes, with what continues it; none has more than {MAX_RECORD}");
+            found.push(Diagnostic::new(Severity::Error, "LIMIT", message).at_line(record.line));
         }
     }
     records

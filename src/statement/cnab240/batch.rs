@@ -7,7 +7,7 @@ use super::record::Record;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::money::{Currency, Money};
 use crate::reference::{Reference, ReferenceKind};
-use crate::statement::first_day::first_day;
+use crate::statement::covered::first_day;
 use crate::statement::text::single_spaced;
 use crate::statement::{
     AccountKind, AccountRef, Balance, BankLine, Counterparty, DaysOver, LineKind, LineStatus, StatedTotal, Statement,

@@ -12,6 +12,7 @@ mod batch;
 mod record;
 
 use self::record::{Kind, Record};
+use super::covered::say_what_lies_outside;
 use super::whole::{self, Charset};
 use super::{Format, Input, Parsed, Statement};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
@@ -34,6 +35,9 @@ pub fn parse(input: &Input<'_>) -> Parsed {
     whole::parse(Format::Cnab240, input.bytes, Charset::Usual, |text, found| {
         let records = record::records(text, found);
         let statements = read(&records, found);
+        for statement in &statements {
+            say_what_lies_outside(statement, found);
+        }
         if statements.is_empty() && !found.has_errors() {
             let message = "the file holds no batch of service 04, extrato para conciliação: it is of another service";
             found.error("EMPTY", message);

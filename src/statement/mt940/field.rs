@@ -24,6 +24,10 @@ pub(super) struct Message<'a> {
 
 /// Lines before a message that are this short are a bank's own header ("ABNANL2A", "940"), and not told.
 const HEADER: usize = 35;
+/// Fields whose content is one line.
+const ONE_LINE: [&str; 8] = ["20", "21", "28", "60", "62", "64", "65", "13"];
+/// The longest field that is read.
+const MAX_FIELD: usize = 65_536;
 
 /// Splits a text into its messages.
 pub(super) fn messages<'a>(text: &'a str, found: &mut Diagnostics) -> Vec<Message<'a>> {
@@ -52,7 +56,26 @@ pub(super) fn messages<'a>(text: &'a str, found: &mut Diagnostics) -> Vec<Messag
         }
     }
     close(&mut open, &mut messages);
+    for field in messages.iter().flat_map(|message| &message.fields) {
+        sound(field, found);
+    }
     messages
+}
+
+/// A field of one line has one, and none is longer than a statement could mean: else something else follows, which would be
+/// left out without a word.
+fn sound(field: &Field<'_>, found: &mut Diagnostics) {
+    let more = field.lines.iter().skip(1).position(|line| !line.trim().is_empty());
+    if let Some(more) = more.filter(|_| ONE_LINE.iter().any(|tag| field.tag.starts_with(tag))) {
+        let line = field.line.saturating_add(u32::try_from(more).unwrap_or(u32::MAX)).saturating_add(1);
+        let message = format!("field {} has one line, and this follows it: no part of a message", field.tag);
+        found.push(Diagnostic::new(Severity::Error, "CONTENT", message).at_line(line));
+    }
+    let length: usize = field.lines.iter().map(|line| line.len()).sum();
+    if length > MAX_FIELD {
+        let message = format!("field {} of {length} bytes; no field has more than {MAX_FIELD}", field.tag);
+        found.push(Diagnostic::new(Severity::Error, "LIMIT", message).at_line(field.line));
+    }
 }
 
 /// Is it a field's tag? Two digits and perhaps a letter, or the `NS` of files for private customers.
@@ -84,8 +107,8 @@ fn take<'a>(
     } else if let Some(field) = open.last_mut() {
         field.lines.push(line);
     } else if line.trim().len() > HEADER {
-        let message = "a line that belongs to no field, before a message begins: not read";
-        found.push(Diagnostic::new(Severity::Warning, "UNREAD", message).at_line(number));
+        let message = "a line that belongs to no message";
+        found.push(Diagnostic::new(Severity::Error, "CONTENT", message).at_line(number));
     }
 }
 

@@ -47,9 +47,13 @@ pub(super) fn read(text: &str, currency: Currency) -> Result<Line<'_>, Unreadabl
     let amount = value::amount(written, currency)
         .and_then(|amount| if negative { amount.checked_neg() } else { Some(amount) })
         .ok_or_else(|| {
-            Unreadable::new("amount", if written.is_empty() { rest } else { written }, "digits and a comma")
+            Unreadable::new(
+                "amount",
+                if written.is_empty() { rest } else { written },
+                "digits, a comma, and behind it no more than the currency has",
+            )
         })?;
-    let (kind, rest) = kind(rest);
+    let (kind, rest) = kind(rest)?;
     let (reference, bank_reference) = rest.split_once("//").unwrap_or((rest, ""));
     Ok(Line {
         value_date: date.day,
@@ -110,15 +114,22 @@ fn mark(text: &str) -> Result<(bool, bool, &str), Unreadable> {
 }
 
 /// A letter (S, N or F, in the standard) and three more characters, as far as they are there.
-fn kind(text: &str) -> (&str, &str) {
+fn kind(text: &str) -> Result<(&str, &str), Unreadable> {
     let text = text.trim_start();
     if !text.starts_with(|c: char| c.is_ascii_alphabetic()) {
-        return ("", text);
+        return Ok(("", text));
     }
     let end = text.char_indices().nth(4).map_or(text.len(), |(at, _)| at);
     let (kind, rest) = text.split_at(end);
     // `NONREF` where no type was written.
-    if kind == "NONR" { ("", text) } else { (kind.trim_end(), rest) }
+    if kind == "NONR" {
+        return Ok(("", text));
+    }
+    if kind.starts_with(['N', 'S', 'F']) {
+        Ok((kind.trim_end(), rest))
+    } else {
+        Err(Unreadable::new("transaction type", kind, "N, S or F and three characters"))
+    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ mod page;
 mod statement;
 mod value;
 
+use super::covered::say_what_lies_outside;
 use super::whole::{self, Charset};
 use super::{Format, Input, Parsed};
 
@@ -32,6 +33,9 @@ pub fn parse(input: &Input<'_>) -> Parsed {
         let messages = field::messages(text, found);
         let pages = messages.iter().filter_map(|message| page::read(message, found)).collect();
         let statements = statement::bind(pages, found);
+        for statement in &statements {
+            say_what_lies_outside(statement, found);
+        }
         if statements.is_empty() && !found.has_errors() {
             found.error(
                 "EMPTY",

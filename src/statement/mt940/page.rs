@@ -156,7 +156,9 @@ fn read_balance(text: &str, known: Option<Currency>) -> Result<(Money, Day, Curr
     };
     let amount = value::amount(written.trim(), currency)
         .and_then(|amount| if negative { amount.checked_neg() } else { Some(amount) })
-        .ok_or_else(|| Unreadable::new("amount", written, "digits and a comma"))?;
+        .ok_or_else(|| {
+            Unreadable::new("amount", written, "digits, a comma, and behind it no more than the currency has")
+        })?;
     Ok((amount, date, currency))
 }
 

@@ -5,7 +5,7 @@
 
 use super::page::{Page, PageBalance};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
-use crate::statement::first_day::first_day;
+use crate::statement::covered::first_day;
 use crate::statement::{Balance, DaysOver, Statement};
 
 /// Binds pages, in file order, into statements.

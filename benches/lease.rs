@@ -26,7 +26,7 @@ use counterfoil::election::{FencingToken, LeaseName, Owner};
 use counterfoil::scratch::postgres::{self, Database};
 use counterfoil::scratch::redis::Redis;
 use counterfoil::scratch::{Folder, free_port};
-use figures::{Samples, Verdict, millis, repetitions, row};
+use figures::{HEARTBEAT, Samples, TTL, Verdict, millis, repetitions, row};
 use rustix::process::{Pid, Signal, kill_process_group};
 use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Executor};
@@ -35,9 +35,6 @@ use sqlx::{Connection, Executor};
 const WRITERS: usize = 4;
 /// How long each of their transactions holds the lease's lock.
 const HOLDS: Duration = Duration::from_millis(50);
-const TTL: Duration = Duration::from_secs(2);
-/// In the proportion to the ttl that the defaults have, 4 s of 15 s.
-const HEARTBEAT: Duration = Duration::from_millis(533);
 const PATIENCE: Duration = Duration::from_mins(2);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
@@ -196,20 +193,8 @@ async fn renewals(count: usize) -> anyhow::Result<()> {
 }
 
 fn worker(redis: &Redis, database: &Database, folder: &Path) -> anyhow::Result<Process> {
-    let at = |inner: &str| format!("file://{}", folder.join(inner).display());
-    let variables = [
-        ("HTTP__LISTEN", format!("127.0.0.1:{}", free_port()?)),
-        ("REDIS__URL", redis.url()),
-        ("POSTGRES__URL", database.url()),
-        ("LEASE__TTL", format!("{}ms", TTL.as_millis())),
-        ("LEASE__HEARTBEAT", format!("{}ms", HEARTBEAT.as_millis())),
-        ("LEASE__ATTEMPT_TIMEOUT", "266ms".to_owned()),
-        ("LEASE__MARGIN", "133ms".to_owned()),
-        ("LEASE__DRAIN", "1s".to_owned()),
-        ("SCHEDULE__START", "9999-01-01".to_owned()),
-        ("INBOX__URL", at("inbox")),
-        ("OUTBOX__URL", at("outbox")),
-    ];
+    let http = format!("127.0.0.1:{}", free_port()?);
+    let variables = figures::worker(redis.url(), database.url(), http, folder);
     let mut command = Command::new(env!("CARGO_BIN_EXE_counterfoil"));
     command.arg("worker").arg("--config").arg(folder.join("counterfoil.toml"));
     command.envs(variables.into_iter().map(|(key, value)| (format!("COUNTERFOIL__{key}"), value)));

@@ -21,16 +21,13 @@ use counterfoil::election::lease::LeaseKeys;
 use counterfoil::scratch::postgres::{Database, OWNER, Postgres, WORKER};
 use counterfoil::scratch::redis::Redis;
 use counterfoil::scratch::{Ending, Folder, Server, free_port};
-use figures::{Samples, Verdict, millis, ratio, repetitions, row};
+use figures::{HEARTBEAT, Samples, TTL, Verdict, millis, ratio, repetitions, row};
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::Connection;
 use sqlx::postgres::PgConnection;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-const TTL: Duration = Duration::from_secs(2);
-/// In the proportion to the ttl that the defaults have, 4 s of 15 s.
-const HEARTBEAT: Duration = Duration::from_millis(533);
 /// Longer than anything that is waited for: a wait that reaches it has failed.
 const PATIENCE: Duration = Duration::from_secs(40);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -190,23 +187,12 @@ impl Fleet {
         self.started += 1;
         let node = format!("replica-{}", self.started);
         let http = format!("127.0.0.1:{}", free_port()?);
-        let at = |path: &str| format!("file://{}", self.folder.path().join(path).display());
-        let variables = [
+        let mut variables = figures::worker(self.redis.url(), self.database.url(), http.clone(), self.folder.path());
+        variables.extend([
             ("NODE__ID", node.clone()),
-            ("HTTP__LISTEN", http.clone()),
-            ("REDIS__URL", self.redis.url()),
-            ("POSTGRES__URL", self.database.url()),
-            ("LEASE__TTL", format!("{}ms", TTL.as_millis())),
-            ("LEASE__HEARTBEAT", format!("{}ms", HEARTBEAT.as_millis())),
-            ("LEASE__ATTEMPT_TIMEOUT", "266ms".to_owned()),
-            ("LEASE__MARGIN", "133ms".to_owned()),
-            ("LEASE__DRAIN", "1s".to_owned()),
-            ("SCHEDULE__START", "9999-01-01".to_owned()),
             ("INBOX__SETTLE", "10ms".to_owned()),
             ("RUN__STEP_ATTEMPTS", "100000".to_owned()),
-            ("INBOX__URL", at("inbox")),
-            ("OUTBOX__URL", at("outbox")),
-        ];
+        ]);
         let arguments = variables
             .into_iter()
             .map(|(key, value)| OsString::from(format!("COUNTERFOIL__{key}={value}")))

@@ -93,20 +93,30 @@ CREATE FUNCTION counterfoil.lease_key(lease text) RETURNS integer
                ::pg_catalog.bit(32)::pg_catalog.int4
     $$;
 
--- Who holds, or waits for, a lease's lock in this database. A prepared transaction has no pid.
+-- Who holds, or waits for, the advisory lock of a class and a name (a lease, an owner) in this database. A prepared
+-- transaction has no pid.
+CREATE FUNCTION counterfoil.locks_of(class integer, name text) RETURNS TABLE (pid integer, mode text, granted boolean)
+    LANGUAGE sql STABLE STRICT
+    SET search_path = pg_catalog, pg_temp
+    AS $$
+        SELECT l.pid, l.mode, l.granted
+        FROM pg_locks l
+        WHERE l.locktype = 'advisory'
+          AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+          AND l.classid = class::oid
+          AND l.objid = (counterfoil.lease_key(name)::bigint & 4294967295)::oid
+          AND l.objsubid = 2
+    $$;
+
+-- Who holds, or waits for, a lease's lock in this database.
 CREATE FUNCTION counterfoil.lock_holders(lease text)
     RETURNS TABLE (pid integer, exclusive boolean, granted boolean, within_reach boolean)
     LANGUAGE sql STABLE STRICT
     SET search_path = pg_catalog, pg_temp
     AS $$
         SELECT l.pid, l.mode = 'ExclusiveLock', l.granted, coalesce(pg_has_role(a.usesysid, 'USAGE'), false)
-        FROM pg_locks l
+        FROM counterfoil.locks_of(1128682572, lease) l
         LEFT JOIN pg_stat_activity a ON a.pid = l.pid
-        WHERE l.locktype = 'advisory'
-          AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-          AND l.classid = 1128682572::oid
-          AND l.objid = (counterfoil.lease_key(lease)::bigint & 4294967295)::oid
-          AND l.objsubid = 2
     $$;
 
 -- Terminates the sessions that hold a lease's lock in this database, except one's own. Runs with the caller's rights:
@@ -145,13 +155,7 @@ CREATE FUNCTION counterfoil.is_alive(owner text) RETURNS boolean
     SET search_path = pg_catalog, pg_temp
     AS $$
         SELECT EXISTS (
-            SELECT FROM pg_locks l
-            WHERE l.locktype = 'advisory'
-              AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-              AND l.classid = 1128682561::oid
-              AND l.objid = (counterfoil.lease_key(owner)::bigint & 4294967295)::oid
-              AND l.objsubid = 2
-              AND l.granted AND l.pid <> pg_backend_pid())
+            SELECT FROM counterfoil.locks_of(1128682561, owner) l WHERE l.granted AND l.pid <> pg_backend_pid())
     $$;
 
 -- Takes that lock for this session, once however often it is called: session locks are counted. False where another
@@ -162,10 +166,8 @@ CREATE FUNCTION counterfoil.hold_term(owner text) RETURNS boolean
     AS $$
         SELECT CASE
             WHEN EXISTS (
-                SELECT FROM pg_locks l
-                WHERE l.locktype = 'advisory' AND l.classid = 1128682561::oid
-                  AND l.objid = (counterfoil.lease_key(owner)::bigint & 4294967295)::oid
-                  AND l.objsubid = 2 AND l.granted AND l.pid = pg_backend_pid()) THEN true
+                SELECT FROM counterfoil.locks_of(1128682561, owner) l WHERE l.granted AND l.pid = pg_backend_pid())
+            THEN true
             ELSE pg_try_advisory_lock(1128682561, counterfoil.lease_key(owner))
         END
     $$;
@@ -178,10 +180,7 @@ CREATE FUNCTION counterfoil.attend(lease text) RETURNS boolean
     AS $$
         SELECT CASE
             WHEN EXISTS (
-                SELECT FROM pg_locks l
-                WHERE l.locktype = 'advisory' AND l.classid = 1128682562::oid
-                  AND l.objid = (counterfoil.lease_key(lease)::bigint & 4294967295)::oid
-                  AND l.objsubid = 2 AND l.pid = pg_backend_pid())
+                SELECT FROM counterfoil.locks_of(1128682562, lease) l WHERE l.granted AND l.pid = pg_backend_pid())
             THEN true
             ELSE pg_try_advisory_lock_shared(1128682562, counterfoil.lease_key(lease))
         END
@@ -197,13 +196,10 @@ CREATE FUNCTION counterfoil.attendance() RETURNS TABLE (lease text, node text, l
         WHERE counterfoil.is_alive(t.owner)
         UNION ALL
         SELECT DISTINCT t.lease, substring(a.application_name FROM '^counterfoil/(.*)/election$'), false
-        FROM pg_locks l
-        JOIN counterfoil.leader_term t ON l.objid = (counterfoil.lease_key(t.lease)::bigint & 4294967295)::oid
+        FROM counterfoil.leader_term t
+        CROSS JOIN LATERAL counterfoil.locks_of(1128682562, t.lease) l
         JOIN pg_stat_activity a ON a.pid = l.pid
-        WHERE l.locktype = 'advisory'
-          AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
-          AND l.classid = 1128682562::oid AND l.objsubid = 2 AND l.granted
-          AND a.application_name ~ '^counterfoil/.*/election$'
+        WHERE l.granted AND a.application_name ~ '^counterfoil/.*/election$'
     $$;
 
 -- === Installing a term ===
@@ -569,7 +565,7 @@ GRANT INSERT (account, step, key, owner) ON counterfoil.checkpoint TO counterfoi
 
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA counterfoil FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION
-    counterfoil.lease_key(text), counterfoil.lock_holders(text), counterfoil.evict_holders(text),
+    counterfoil.lease_key(text), counterfoil.locks_of(integer, text), counterfoil.lock_holders(text), counterfoil.evict_holders(text),
     counterfoil.is_alive(text), counterfoil.hold_term(text), counterfoil.attend(text), counterfoil.attendance(),
     counterfoil.install_term(text, bigint, text, uuid), counterfoil.enter_term(text, bigint, text), counterfoil.entered_token(),
     counterfoil.entered_lease(), counterfoil.enter_account(text)

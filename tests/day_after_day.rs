@@ -7,7 +7,8 @@ mod support;
 use std::time::Duration;
 
 use support::day::Site;
-use support::one_account::{ITEMS, SETTINGS, balance, book, ofx};
+use support::download::ofx;
+use support::one_account::{ITEMS, SETTINGS, balance, book};
 
 async fn site() -> Site {
     let folder = tempfile::tempdir().expect("a folder");

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot build its input has failed")]
 
-use std::fmt::Write as _;
+#[path = "support/download.rs"]
+mod download;
+
 use std::sync::Arc;
 
 use chrono::NaiveDate;
@@ -17,47 +19,11 @@ use counterfoil::proof::ProofStatus;
 use counterfoil::reconciliation::{BankFile, BookFile, Reconciliation, Request, Verdict, reconcile};
 use counterfoil::report::digest;
 use counterfoil::statement::{DayComplete, Input, detect};
+use download::{Row, ofx};
 use proptest::prelude::*;
 
 fn day(text: &str) -> NaiveDate {
     text.parse().unwrap()
-}
-
-/// A line of the bank: (date, minor units, document, text).
-type Row<'a> = (&'a str, i64, &'a str, &'a str);
-
-/// An OFX download of an account, with its balance as of a day.
-fn ofx(from: &str, to: &str, as_of: &str, balance: i64, rows: &[Row<'_>]) -> String {
-    let bare = |date: &str| date.replace('-', "");
-    let decimal = |minor: i64| Money::new(minor, Currency::new("BRL").unwrap()).to_string();
-    let mut text = format!(
-        "OFXHEADER:100\nDATA:OFXSGML\nVERSION:102\nSECURITY:NONE\nENCODING:USASCII\nCHARSET:1252\nCOMPRESSION:NONE\n\
-         OLDFILEUID:NONE\nNEWFILEUID:NONE\n\n<OFX><SIGNONMSGSRSV1><SONRS><STATUS><CODE>0<SEVERITY>INFO</STATUS>\
-         <DTSERVER>{as_of}<LANGUAGE>POR</SONRS></SIGNONMSGSRSV1>\n<BANKMSGSRSV1><STMTTRNRS><TRNUID>1<STATUS><CODE>0\
-         <SEVERITY>INFO</STATUS><STMTRS><CURDEF>BRL<BANKACCTFROM><BANKID>001<ACCTID>1234-5<ACCTTYPE>CHECKING\
-         </BANKACCTFROM><BANKTRANLIST><DTSTART>{from}<DTEND>{to}\n",
-        as_of = bare(as_of),
-        from = bare(from),
-        to = bare(to),
-    );
-    for (at, (date, minor, document, memo)) in rows.iter().enumerate() {
-        let kind = if *minor < 0 { "DEBIT" } else { "CREDIT" };
-        writeln!(
-            text,
-            "<STMTTRN><TRNTYPE>{kind}<DTPOSTED>{}<TRNAMT>{}<FITID>{to}{at}<CHECKNUM>{document}<MEMO>{memo}</STMTTRN>",
-            bare(date),
-            decimal(*minor)
-        )
-        .unwrap();
-    }
-    writeln!(
-        text,
-        "</BANKTRANLIST><LEDGERBAL><BALAMT>{}<DTASOF>{}</LEDGERBAL></STMTRS></STMTTRNRS></BANKMSGSRSV1></OFX>",
-        decimal(balance),
-        bare(as_of)
-    )
-    .unwrap();
-    text
 }
 
 fn account() -> Account {

@@ -23,7 +23,7 @@ use counterfoil::settings::Settings;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection};
 use support::day::{DATE, Site, bench, copy_whole, example, reins, settings};
-use support::{BOUND, connector, one_account, owner, run, session, state, store, token};
+use support::{BOUND, connector, download, one_account, owner, run, session, state, store, token};
 
 /// A lease with some of the example's accounts, and folders of its own.
 struct Book<'d> {
@@ -329,11 +329,11 @@ fn deliver(book: &Book<'_>, day: u32) {
     let put = |name: &str, text: String| std::fs::write(inbox.join(name), text).expect("written");
     if day == 9 {
         let rows = [("2026-11-09", 12_300, "778899", "Deposit of a customer")];
-        put("bank/09.ofx", one_account::ofx("2026-11-09", "2026-11-09", "2026-11-10", 112_300, &rows));
+        put("bank/09.ofx", download::ofx("2026-11-09", "2026-11-09", "2026-11-10", 112_300, &rows));
         put("book/09.csv", one_account::balance("2026-11-09", 95_000));
     } else {
         let rows = [("2026-11-10", -2_000, "", "Fee")];
-        put("bank/10.ofx", one_account::ofx("2026-11-10", "2026-11-10", "2026-11-11", 110_300, &rows));
+        put("bank/10.ofx", download::ofx("2026-11-10", "2026-11-10", "2026-11-11", 110_300, &rows));
         put("book/10.csv", one_account::book(&[("B1", "2026-11-10", 12_300, "778899", "Deposit of a customer")]));
         put("book/10b.csv", one_account::balance("2026-11-10", 107_300));
     }

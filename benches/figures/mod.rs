@@ -6,11 +6,34 @@
 
 pub(crate) mod random;
 
+use std::path::Path;
 use std::time::Duration;
 
 /// How long some repetitions of one thing took.
 #[derive(Debug, Default)]
 pub(crate) struct Samples(Vec<Duration>);
+
+/// The ttl of the workers that are measured, and a heartbeat in the proportion to it that the defaults have, 4 s of 15 s.
+pub(crate) const TTL: Duration = Duration::from_secs(2);
+pub(crate) const HEARTBEAT: Duration = Duration::from_millis(533);
+
+/// The variables of a worker that has nothing to do: its addresses, the short lease, and its folders.
+pub(crate) fn worker(redis: String, postgres: String, http: String, folder: &Path) -> Vec<(&'static str, String)> {
+    let at = |inner: &str| format!("file://{}", folder.join(inner).display());
+    vec![
+        ("HTTP__LISTEN", http),
+        ("REDIS__URL", redis),
+        ("POSTGRES__URL", postgres),
+        ("LEASE__TTL", format!("{}ms", TTL.as_millis())),
+        ("LEASE__HEARTBEAT", format!("{}ms", HEARTBEAT.as_millis())),
+        ("LEASE__ATTEMPT_TIMEOUT", "266ms".to_owned()),
+        ("LEASE__MARGIN", "133ms".to_owned()),
+        ("LEASE__DRAIN", "1s".to_owned()),
+        ("SCHEDULE__START", "9999-01-01".to_owned()),
+        ("INBOX__URL", at("inbox")),
+        ("OUTBOX__URL", at("outbox")),
+    ]
+}
 
 /// Whether this was called to measure. `cargo test --all-targets` runs benches too, without this word: then nothing is
 /// measured.

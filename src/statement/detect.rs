@@ -102,7 +102,7 @@ fn foreign(bytes: &[u8], format: Format) -> Option<Diagnostic> {
         let other = match line.first() {
             Some(b':' | b'{') if begins(b":20:") || begins(b"{1:F") => Format::Mt940,
             Some(b'O') if begins(b"OFXHEADER") => Format::Ofx,
-            Some(b'<') if line.windows(CAMT.len()).take(HEAD).any(|window| window == CAMT) => Format::Camt053,
+            Some(b'<') if names_camt(line) => Format::Camt053,
             Some(b'0') if begins(b"01,") && lines.peek().is_some_and(|(_, next)| next.starts_with(b"02,")) => {
                 Format::Bai2
             }
@@ -118,6 +118,12 @@ fn foreign(bytes: &[u8], format: Format) -> Option<Diagnostic> {
         }
     }
     None
+}
+
+/// Looked for at its colons: nearly every line of markup has none.
+fn names_camt(line: &[u8]) -> bool {
+    let colons = line.iter().take(HEAD).enumerate().filter(|(_, byte)| **byte == b':');
+    colons.into_iter().any(|(at, _)| line[at..].starts_with(CAMT))
 }
 
 /// The beginning as text, good enough to tell formats apart.

@@ -4,6 +4,7 @@
 #![expect(dead_code, unreachable_pub, reason = "each test binary uses its part of it")]
 
 pub mod day;
+pub mod download;
 pub mod one_account;
 pub mod proxy;
 pub mod raw;

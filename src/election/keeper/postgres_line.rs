@@ -314,7 +314,7 @@ impl Look {
         tell_silence(&term, news);
         let Ok(term) = term else { return };
         let token = term.as_ref().map(|term| term.token);
-        self.share(token, obstacle.is_ok(), news).await;
+        let own = term.as_ref().is_some_and(|term| term.owner.node() == self.store.node());
         let _ = news.send(News::Term(term));
         // Asked by every replica, served by the one that leads that term. It needs no answer of its own: the term ends.
         if let Some(token) = token
@@ -322,17 +322,21 @@ impl Look {
         {
             let _ = news.send(News::Event(Event::Resign { token }));
         }
+        if self.eligible && obstacle.is_ok() {
+            self.share(token.filter(|_| own), news).await;
+        }
     }
 
-    /// Says that this replica would lead, and asks whether its node leads more than its part. A silent Postgres is told of
-    /// by the looks before this one.
-    async fn share(&mut self, token: Option<FencingToken>, fit: bool, news: &mpsc::UnboundedSender<News>) {
-        if !self.eligible || !fit || self.store.attend(&self.lease).await.is_err() {
+    /// Says that this replica would lead, and, where its node leads, asks whether that is more than its part. A silent
+    /// Postgres is told of by the looks before this one.
+    async fn share(&mut self, own: Option<FencingToken>, news: &mpsc::UnboundedSender<News>) {
+        if self.store.attend(&self.lease).await.is_err() {
             return;
         }
-        let (Some(token), Ok(picture)) = (token, self.store.picture().await) else { return };
-        if picture.gives_up(self.store.node(), &self.lease) {
-            // Every replica of the node asks; only the one that leads this term is concerned.
+        if let Some(token) = own
+            && let Ok(picture) = self.store.picture().await
+            && picture.gives_up(self.store.node(), &self.lease)
+        {
             let _ = news.send(News::Event(Event::Crowded { token }));
         }
     }
